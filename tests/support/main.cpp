@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctest's main for every test executable. The last line it prints is what ./bootstrap adds up:
+// "test cases: 12 passed, 0 failed, 1 skipped". Cases that only the filters left out are not counted.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+#include "support/skip.h"
+
+namespace {
+
+struct Counts {
+  int passed = 0;
+  int failed = 0;
+  int skipped = 0;
+  bool skip_asked = false;
+};
+
+Counts counts;
+
+struct Counter : doctest::IReporter {
+  explicit Counter(const doctest::ContextOptions&) {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_case_start(const doctest::TestCaseData&) override { counts.skip_asked = false; }
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
+    if (!stats.testCaseSuccess) {
+      ++counts.failed;
+    } else if (counts.skip_asked) {
+      ++counts.skipped;
+    } else {
+      ++counts.passed;
+    }
+  }
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData& test) override { counts.skipped += test.m_skip ? 1 : 0; }
+};
+
+DOCTEST_REGISTER_LISTENER("counter", 1, Counter);
+
+}  // namespace
+
+namespace strata::test {
+
+void skip(const std::string& reason) {
+  counts.skip_asked = true;
+  MESSAGE("skipped: ", reason);
+}
+
+}  // namespace strata::test
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  context.setOption("no-skipped-summary", true);
+  const int result = context.run();
+  if (context.shouldExit()) return result;
+  std::fflush(stderr);
+  std::printf("test cases: %d passed, %d failed, %d skipped\n", counts.passed, counts.failed, counts.skipped);
+  return result;
+}
