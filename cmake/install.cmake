@@ -18,3 +18,6 @@ configure_package_config_file(cmake/strataConfig.cmake.in ${PROJECT_BINARY_DIR}/
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/strataConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/strataConfig.cmake ${PROJECT_BINARY_DIR}/strataConfigVersion.cmake
         DESTINATION ${destination})
+if(NOT STRATA_SHARED)
+  install(FILES cmake/libraries.cmake DESTINATION ${destination})
+endif()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The third-party libraries. Each is linked only to the rung that is its door (rungs in CMakeLists.txt).
+# The third-party libraries. Each is linked only to the rung that is its door (rungs in CMakeLists.txt). Installed beside
+# a static libstrata, whose users link them too.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(yaml-cpp REQUIRED)
