@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests: one executable a folder of tests/, one ctest entry a file in it.
 #
-#   strata_test(<name> [RUNGS <rung>...] [SUPPORT <stem>...] [LABELS <label>] [LINKS <library>...])
+#   strata_test(<name> [RUNGS <rung>...] [SUPPORT <stem>...] [LABEL fast|slow] [LINKS <library>...] [NEEDS <target>...])
 #     tests/<name>/*.cpp, tests/support/main.cpp and the SUPPORT files beside it become test_<name>, made of the objects
-#     of just the RUNGS it names; a folder or a rung that does not exist yet is skipped. The entry of
-#     tests/<name>/text.cpp is called <name>/text.
-#     Labels: fast (default, seconds) slow (minutes) full (not run by ./bootstrap test) gpu peers. A file whose name ends
-#     in one of the last four (kill_slow.cpp) has that label whatever its folder says.
+#     of just the RUNGS it names; a folder or a rung that does not exist yet is skipped. NEEDS are programs it starts.
+#     The entry of tests/<name>/text.cpp is called <name>/text.
+#
+# Labels: fast (seconds) and slow (minutes), as LABEL says or the file's name when it ends in _slow. Other endings:
+# _timing runs alone, never under a sanitizer; _full only on demand; _gpu and _peers skip themselves where there is none.
+# Files that exercise threads are labelled threads as well; the thread sanitizer runs those. The targets tests_fast,
+# tests_slow, ... build what the entries of a label need.
 find_package(doctest REQUIRED)
 add_library(strata_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_include_directories(strata_test_main PUBLIC ${PROJECT_SOURCE_DIR}/tests)
@@ -14,10 +17,15 @@ target_compile_definitions(strata_test_main PUBLIC
   STRATA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STRATA_BINARY_DIR="${PROJECT_BINARY_DIR}")
 target_link_libraries(strata_test_main PUBLIC strata_includes doctest::doctest)
 
+set(STRATA_THREAD_TESTS "loader|executor|replicas|thread|checkpoint|strateg")
+foreach(label fast slow timing full gpu peers threads)
+  add_custom_target(tests_${label})
+endforeach()
+
 function(strata_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RUNGS;SUPPORT;LABELS;LINKS")
-  if(NOT arg_LABELS)
-    set(arg_LABELS fast)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "RUNGS;SUPPORT;LINKS;NEEDS")
+  if(NOT arg_LABEL)
+    set(arg_LABEL fast)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
@@ -31,15 +39,36 @@ function(strata_test name)
       target_link_libraries(test_${name} PRIVATE strata_${rung})
     endif()
   endforeach()
+  foreach(target IN LISTS arg_NEEDS)
+    if(TARGET ${target})
+      add_dependencies(test_${name} ${target})
+    endif()
+  endforeach()
   foreach(source IN LISTS sources)
     get_filename_component(stem ${source} NAME_WE)
-    set(labels ${arg_LABELS})
-    if(stem MATCHES "_(slow|full|gpu|peers)$")
+    set(labels ${arg_LABEL})
+    if(stem MATCHES "_(slow|timing|full|gpu|peers)$")
       set(labels ${CMAKE_MATCH_1})
     endif()
-    add_test(NAME ${name}/${stem} COMMAND test_${name} "--source-file=*/tests/${name}/${stem}.cpp")
-    # Waiting OpenMP threads must not spin while other tests share the cores.
-    set_tests_properties(${name}/${stem} PROPERTIES LABELS "${labels}" ENVIRONMENT "OMP_WAIT_POLICY=passive")
+    if(stem MATCHES "${STRATA_THREAD_TESTS}" AND labels MATCHES "fast|slow")
+      list(APPEND labels threads)
+    endif()
+    strata_test_entry(${name}/${stem} test_${name} "${labels}" test_${name} "--source-file=*/tests/${name}/${stem}.cpp")
+  endforeach()
+endfunction()
+
+# An entry of ctest with what all entries have: strata_test_entry(<entry> <target to build> <labels> <command>...).
+function(strata_test_entry entry target labels)
+  add_test(NAME ${entry} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+  # Waiting OpenMP threads must not spin while other tests share the cores.
+  set_tests_properties(${entry} PROPERTIES LABELS "${labels}" TIMEOUT 1200 ENVIRONMENT "OMP_WAIT_POLICY=passive")
+  if(labels MATCHES "fast")
+    set_tests_properties(${entry} PROPERTIES TIMEOUT 300)
+  elseif(labels MATCHES "timing")
+    set_tests_properties(${entry} PROPERTIES RUN_SERIAL ON)
+  endif()
+  foreach(label IN LISTS labels)
+    add_dependencies(tests_${label} ${target})
   endforeach()
 endfunction()
 
@@ -60,5 +89,5 @@ strata_test(model RUNGS ${all})
 strata_test(conformance RUNGS ${all})
 strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
-strata_test(runs RUNGS ${all} LABELS slow)
-strata_test(examples RUNGS ${all} LABELS slow)
+strata_test(runs RUNGS ${all} LABEL slow NEEDS strata_program)
+strata_test(examples RUNGS ${all} LABEL slow NEEDS strata_program)

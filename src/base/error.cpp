@@ -7,8 +7,7 @@
 namespace strata {
 namespace {
 
-template <class Number>
-std::string digits(Number value) {
+template <class Number> std::string digits(Number value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
   return std::string(text, end);

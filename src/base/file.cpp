@@ -23,8 +23,7 @@ FileFault file_fault;
 std::string reason(int error) { return std::generic_category().message(error); }
 
 // The call's result, or -1 with the errno that a test asks for; a call that a signal interrupted is made again.
-template <class Call>
-auto changing(std::string_view name, const std::string& path, Call call) -> decltype(call()) {
+template <class Call> auto changing(std::string_view name, const std::string& path, Call call) -> decltype(call()) {
   if (file_fault) {
     if (const int error = file_fault(name, path)) {
       errno = error;
@@ -65,7 +64,8 @@ class Descriptor {
 // So that the name itself survives a power cut. File systems that cannot sync a folder say EINVAL; that is no failure.
 void sync_folder(const std::string& path) {
   const std::string folder = folder_of(path);
-  const Descriptor open(changing("open", folder, [&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  const Descriptor open(
+      changing("open", folder, [&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (open.number() < 0) unwritable(folder, "cannot be opened to sync it", errno);
   if (changing("fsync", folder, [&] { return ::fsync(open.number()); }) < 0 && errno != EINVAL) {
     unwritable(folder, "cannot be synced", errno);
@@ -75,9 +75,8 @@ void sync_folder(const std::string& path) {
 void write_all(int descriptor, const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes) {
   const std::size_t wanted = bytes.size();
   while (!bytes.empty()) {
-    const ssize_t written = changing("write", path, [&] {
-      return ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    });
+    const ssize_t written = changing(
+        "write", path, [&] { return ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
     if (written < 0) unwritable(path, cat("cannot write ", bytes_text(wanted)), errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
@@ -140,8 +139,8 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void append_to_file(const std::string& path, std::string_view text) {
-  const Descriptor file(changing(
-      "open", path, [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); }));
+  const Descriptor file(
+      changing("open", path, [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); }));
   if (file.number() < 0) unwritable(path, "cannot be opened for writing", errno);
   while (!text.empty()) {
     const ssize_t written = changing("write", path, [&] { return ::write(file.number(), text.data(), text.size()); });
@@ -171,7 +170,8 @@ void make_dirs(const std::string& path) {
   if (path.empty() || is_folder(path)) return;
   const std::string above = folder_of(path);
   if (above != path) make_dirs(above);
-  if (changing("mkdir", path, [&] { return ::mkdir(path.c_str(), 0777); }) < 0 && !(errno == EEXIST && is_folder(path))) {
+  if (changing("mkdir", path, [&] { return ::mkdir(path.c_str(), 0777); }) < 0 &&
+      !(errno == EEXIST && is_folder(path))) {
     unwritable(path, "the folder cannot be made", errno);
   }
 }
@@ -210,9 +210,8 @@ std::string folder_of(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(cat(path_, ".tmp.", ::getpid())) {
-  descriptor_ = changing("open", temporary_, [&] {
-    return ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  });
+  descriptor_ = changing("open", temporary_,
+                         [&] { return ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
   if (descriptor_ < 0) unwritable(temporary_, "cannot be opened for writing", errno);
 }
 

@@ -15,16 +15,16 @@ namespace strata {
 
 bool exists(const std::string& path);
 bool is_folder(const std::string& path);
-std::uint64_t file_bytes(const std::string& path);              // Error when there is no such file
+std::uint64_t file_bytes(const std::string& path);  // Error when there is no such file
 std::string read_file(const std::string& path, std::uint64_t most_bytes = std::uint64_t{1} << 30);
-void write_file(const std::string& path, std::string_view text);  // through an AtomicFile
+void write_file(const std::string& path, std::string_view text);      // through an AtomicFile
 void append_to_file(const std::string& path, std::string_view text);  // made when missing; one write, no sync
-std::vector<std::string> list_dir(const std::string& path);     // names, sorted, without . and ..
-void make_dirs(const std::string& path);                        // and those above it; one that is there is fine
-void remove_file(const std::string& path);                      // one that is not there is fine
-void rename_file(const std::string& from, const std::string& to);  // replaces what is there, and syncs to's folder
-std::uint64_t free_bytes(const std::string& path);              // on the file system that holds it, or would; 0 if unknown
-std::string folder_of(const std::string& path);                 // "a/b" -> "a", "b" -> ".", "/b" -> "/"
+std::vector<std::string> list_dir(const std::string& path);           // names, sorted, without . and ..
+void make_dirs(const std::string& path);                              // and those above it; one that is there is fine
+void remove_file(const std::string& path);                            // one that is not there is fine
+void rename_file(const std::string& from, const std::string& to);     // replaces what is there, and syncs to's folder
+std::uint64_t free_bytes(const std::string& path);  // on the file system that holds it, or would; 0 if unknown
+std::string folder_of(const std::string& path);     // "a/b" -> "a", "b" -> ".", "/b" -> "/"
 
 // A file written beside its final name (path.tmp.<pid>) and moved there by commit(), so that a reader, a crash or a full
 // disk never sees a part of it. Destroyed before commit(), it leaves nothing behind. Not for two threads at once.

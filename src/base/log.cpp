@@ -44,9 +44,7 @@ bool is_set(const char* variable) {
 
 void note(std::string_view text) { write_line(std::string(text)); }
 
-void warn(std::string_view text) {
-  write_line(cat(coloured("warning:", Colour::yellow, STDERR_FILENO), ' ', text));
-}
+void warn(std::string_view text) { write_line(cat(coloured("warning:", Colour::yellow, STDERR_FILENO), ' ', text)); }
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 

@@ -41,12 +41,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
 // A class name as Keras writes it in files and default names: Conv2D -> conv2d, PReLU -> p_re_lu.
 std::string snake_case(std::string_view name);
 
-std::string bytes_text(std::uint64_t bytes);     // "512 bytes", "1.5 KiB", "6.2 GiB"
-std::string duration_text(double seconds);       // "85 us", "850 ms", "12.3 s", "4 min 05 s", "2 h 03 min", "1 d 04 h"
+std::string bytes_text(std::uint64_t bytes);  // "512 bytes", "1.5 KiB", "6.2 GiB"
+std::string duration_text(double seconds);    // "85 us", "850 ms", "12.3 s", "4 min 05 s", "2 h 03 min", "1 d 04 h"
 
 // Stable for ever and everywhere: streams of random numbers and fingerprints are made of them.
-std::uint64_t mix64(std::uint64_t value);        // a bijection that spreads every bit
-std::uint64_t hash64(std::string_view text);     // FNV-1a, mixed
+std::uint64_t mix64(std::uint64_t value);                   // a bijection that spreads every bit
+std::uint64_t hash64(std::string_view text);                // FNV-1a, mixed
 std::uint64_t combine64(std::uint64_t a, std::uint64_t b);  // depends on the order
 
 }  // namespace strata

@@ -13,8 +13,7 @@ namespace strata {
 namespace {
 
 // What is written to stderr meanwhile.
-template <class Talk>
-std::string stderr_of(Talk talk) {
+template <class Talk> std::string stderr_of(Talk talk) {
   const test::TemporaryFolder folder;
   const int before = ::dup(STDERR_FILENO);
   const int file = ::open((folder / "err").c_str(), O_RDWR | O_CREAT, 0600);

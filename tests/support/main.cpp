@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <span>
+#include <string_view>
 
 #include "support/skip.h"
 
@@ -18,6 +20,7 @@ struct Counts {
 };
 
 Counts counts;
+std::string_view file_ending;  // of the source file whose cases are asked for; empty for all
 
 struct Counter : doctest::IReporter {
   explicit Counter(const doctest::ContextOptions&) {}
@@ -40,7 +43,9 @@ struct Counter : doctest::IReporter {
   void subcase_end() override {}
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
-  void test_case_skipped(const doctest::TestCaseData& test) override { counts.skipped += test.m_skip ? 1 : 0; }
+  void test_case_skipped(const doctest::TestCaseData& test) override {
+    if (test.m_skip && std::string_view(test.m_file.c_str()).ends_with(file_ending)) ++counts.skipped;
+  }
 };
 
 DOCTEST_REGISTER_LISTENER("counter", 1, Counter);
@@ -57,11 +62,19 @@ void skip(const std::string& reason) {
 }  // namespace strata::test
 
 int main(int argc, char** argv) {
+  constexpr std::string_view filter = "--source-file=*";
+  for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc))) {
+    if (argument.starts_with(filter)) file_ending = argument.substr(filter.size());
+  }
   doctest::Context context(argc, argv);
   context.setOption("no-skipped-summary", true);
   const int result = context.run();
   if (context.shouldExit()) return result;
   std::fflush(stderr);
   std::printf("test cases: %d passed, %d failed, %d skipped\n", counts.passed, counts.failed, counts.skipped);
+  if (counts.passed + counts.failed + counts.skipped == 0) {
+    std::printf("no test case is called for\n");
+    return 1;
+  }
   return result;
 }
