@@ -11,7 +11,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
 endif()
 
-add_compile_options(-Wall -Wextra -Wshadow -Wpedantic)
+# A constructor's parameter may have the name of the member it sets; g++'s plain -Wshadow would object.
+add_compile_options(-Wall -Wextra -Wpedantic $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
 # Without -fopenmp its pragmas are only unknown; the simd ones are kept either way.
 add_compile_options(-Wno-unknown-pragmas)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -91,3 +91,36 @@ strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
 strata_test(runs RUNGS ${all} LABEL slow NEEDS strata_program)
 strata_test(examples RUNGS ${all} LABEL slow NEEDS strata_program)
+
+# Another project finds the installed library; nothing of this tree is on its way.
+strata_test_entry(package/find_package strata slow
+  ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DCOMPILER=${CMAKE_CXX_COMPILER}
+  -P ${PROJECT_SOURCE_DIR}/tests/package/check.cmake)
+if(TARGET strata_program)
+  add_dependencies(tests_slow strata_program)
+endif()
+
+# Every public header compiles alone: a file of one line each, compiled on demand by its entry. The second entry is the
+# rule's own test: a header that needs another one before it must fail.
+function(strata_lone_headers target)
+  set(sources "")
+  foreach(header IN LISTS ARGN)
+    string(MAKE_C_IDENTIFIER ${header} stem)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${target}/${stem}.cpp CONTENT "#include \"${header}\"\n" @ONLY)
+    list(APPEND sources ${PROJECT_BINARY_DIR}/generated/${target}/${stem}.cpp)
+  endforeach()
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${STRATA_BUILD_INCLUDE})
+  target_compile_options(${target} PRIVATE -O0 -g0 -Werror)
+  strata_test_entry(rules/${target} strata_test_main slow
+    ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target ${target})
+endfunction()
+
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/strata/*.h)
+file(GLOB part_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/layers/*.h ${PROJECT_SOURCE_DIR}/strategies/*.h)
+list(TRANSFORM part_headers PREPEND strata/)
+strata_lone_headers(public_headers ${headers} ${part_headers})
+strata_lone_headers(needy_header ${PROJECT_SOURCE_DIR}/tests/rules/needy.h)
+set_tests_properties(rules/needy_header PROPERTIES PASS_REGULAR_EXPRESSION "needy\\.h:[0-9:]+ error")
+set_tests_properties(rules/public_headers rules/needy_header PROPERTIES RESOURCE_LOCK build)
