@@ -89,6 +89,7 @@ strata_test(model RUNGS ${all})
 strata_test(conformance RUNGS ${all})
 strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
+strata_test(cli RUNGS ${all} cli NEEDS strata_program)
 strata_test(runs RUNGS ${all} LABEL slow NEEDS strata_program)
 strata_test(examples RUNGS ${all} LABEL slow NEEDS strata_program)
 
