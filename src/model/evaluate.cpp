@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans by batch, figures, and the loops over data that do not train: evaluate, predict, one batch.
+#include "base/text.h"
+#include "model/batches.h"
+#include "model/core.h"
+
+namespace strata {
+
+namespace {
+
+std::string key_of(const BatchTypes& types) {
+  std::string key;
+  for (auto* list : {&types.inputs, &types.targets, &types.weights}) {
+    for (auto& type : *list) key += type ? to_text(type) : "-";
+    key += ';';
+  }
+  return cat(key, types.step_rows);
+}
+
+}  // namespace
+
+StepPlans& Model::Core::train_plan(const BatchTypes& types) {
+  const std::string key = key_of(types);
+  if (auto it = train_plans.find(key); it != train_plans.end()) return it->second;
+  bind(types);
+  Built built = build_train(*topology, binding, types);
+  built.trace.graph = &built.step.micro;
+  adopt(built.trace);
+  check_messages.clear();
+  for (auto& [_, message] : built.trace.checks) check_messages.push_back(message);
+  Runner& run = ready();
+  if (!built.step.joined) {
+    built.update_trace.graph = &built.step.update;
+    adopt(built.update_trace);
+  }
+  StepPlans plans;
+  plans.joined = built.step.joined;
+  plans.micro = run.compile(built.step.micro, cat("train ", types.rows), types.rows);
+  if (!plans.joined) plans.update = run.compile(built.step.update, "update", 0);
+  return train_plans.emplace(key, std::move(plans)).first->second;
+}
+
+Compilation& Model::Core::evaluate_plan(const BatchTypes& types) {
+  const std::string key = key_of(types);
+  if (auto it = evaluate_plans.find(key); it != evaluate_plans.end()) return it->second;
+  bind(types);
+  Built built = build_evaluate(*topology, binding, types);
+  built.trace.graph = &built.step.micro;
+  adopt(built.trace);
+  return evaluate_plans.emplace(key, ready().compile(built.step.micro, cat("evaluate ", types.rows), types.rows)).first->second;
+}
+
+Compilation& Model::Core::predict_plan(const BatchTypes& types) {
+  const std::string key = key_of(types);
+  if (auto it = predict_plans.find(key); it != predict_plans.end()) return it->second;
+  Built built = build_predict(*topology, binding.precision, types);
+  built.trace.graph = &built.step.micro;
+  adopt(built.trace);
+  if (!strategy) strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
+  return predict_plans.emplace(key, ready().compile(built.step.micro, cat("predict ", types.rows), types.rows)).first->second;
+}
+
+Compilation& Model::Core::count_plan(const BatchTypes& types) {
+  const std::string key = key_of(types);
+  if (auto it = count_plans.find(key); it != count_plans.end()) return it->second;
+  Built built = build_counts(*topology, binding, types);
+  built.trace.graph = &built.step.micro;
+  adopt(built.trace);
+  return count_plans.emplace(key, ready().compile(built.step.micro, cat("count ", types.rows), types.rows)).first->second;
+}
+
+void Model::Core::reset_metrics() {
+  for (auto& [path, variable] : store.variables())
+    if (path.starts_with("metric/")) store.write(path, Tensor(variable->type));
+}
+
+Figures Model::Core::figures(const std::string& prefix) {
+  Figures figures;
+  auto totals = [&](const std::string& name) {
+    std::vector<Array> arrays;
+    for (std::size_t k = 0;; ++k) {
+      const std::string path = metric_state(name, k);
+      if (!store.has(path)) break;
+      const Tensor value = store.read(path);
+      arrays.emplace_back(value.shape(), value.to_doubles());
+    }
+    return arrays;
+  };
+  auto mean = [&](const std::string& name) {
+    const auto arrays = totals(name);
+    if (arrays.size() == 2) figures[prefix + name] = mean_result(arrays);
+  };
+  mean("loss");
+  for (auto& name : topology->output_names) mean(name + "_loss");
+  for (auto& bound : binding.metrics)
+    if (const auto arrays = totals(bound.name); !arrays.empty()) figures[prefix + bound.name] = bound.metric->result(arrays);
+  return figures;
+}
+
+void Model::Core::check_faults() {
+  if (check_messages.empty() || !store.has(names::faults)) return;
+  const auto bits = store.read(names::faults).as<std::int64_t>()[0];
+  if (!bits) return;
+  store.write(names::faults, Tensor(Type{{}, DType::int64}));
+  for (std::size_t k = 0; k < check_messages.size(); ++k)
+    if (bits >> std::min<std::size_t>(k, 62) & 1) throw Error(cat("model '", topology->name, "': ", check_messages[k], "; the step was not taken"));
+}
+
+Figures Model::evaluate(const Dataset& data, const EvaluateOptions& options) {
+  core_->need_compiled("evaluate");
+  core_->reset_metrics();
+  Batches batches(*core_, data->open(), {.batch_size = options.batch_size, .targets = true});
+  batches.start(0);
+  for (std::int64_t done = 0; (!options.steps || done < *options.steps) && batches.next(); ++done) {
+    auto& plan = core_->evaluate_plan(batches.types());
+    if (core_->ready().run(plan, batches.feeds(), batches.first_row()).status != Status::ok)
+      throw RunFailed(cat("model '", name(), "': a kernel failed while evaluating batch ", done));
+  }
+  return core_->figures();
+}
+
+Figures Model::evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options) {
+  return evaluate(arrays_of({x}, {y}), options);
+}
+
+std::vector<Tensor> Model::predict(const Dataset& data, const PredictOptions& options) {
+  build();
+  auto reader = data->open();
+  const std::int64_t rows = reader->size();
+  std::vector<Tensor> results;
+  // The last batch is filled up with rows already seen, so that one plan serves.
+  Batches batches(*core_, reader, {.batch_size = std::min(options.batch_size, std::max<std::int64_t>(rows, 1)), .targets = false, .fill = true});
+  batches.start(0);
+  std::int64_t done = 0;
+  while (batches.next()) {
+    auto& plan = core_->predict_plan(batches.types());
+    if (core_->ready().run(plan, batches.feeds(), batches.first_row()).status != Status::ok)
+      throw RunFailed(cat("model '", name(), "': a kernel failed while predicting rows from ", done));
+    for (std::size_t i = 0; i < core_->topology->output_names.size(); ++i) {
+      const Tensor part = core_->ready().output(plan, core_->topology->output_names[i]);
+      if (results.size() <= i) results.emplace_back(Type{part.shape().with(0, rows), part.dtype()});
+      copy_rows(results[i], done, part, batches.rows());
+    }
+    done += batches.rows();
+  }
+  return results;
+}
+
+std::vector<Tensor> Model::predict(const std::vector<Tensor>& x, const PredictOptions& options) {
+  return predict(arrays_of(x, {}), options);
+}
+
+Tensor Model::predict(const Tensor& x, const PredictOptions& options) {
+  auto results = predict(std::vector<Tensor>{x}, options);
+  if (results.size() != 1) throw Error(cat("model '", name(), "' has ", results.size(), " outputs; predict(std::vector{x}) gives them all"));
+  return results[0];
+}
+
+Figures Model::train_on_batch(const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight) {
+  core_->need_compiled("train_on_batch");
+  const Fed fed = feed_tensors(*core_, x, y, sample_weight);
+  auto& plans = core_->train_plan(fed.types);
+  core_->reset_metrics();
+  StepRunner(*core_).run(plans, fed.feeds, 0);
+  core_->check_faults();
+  return core_->figures();
+}
+
+Figures Model::test_on_batch(const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight) {
+  core_->need_compiled("test_on_batch");
+  const Fed fed = feed_tensors(*core_, x, y, sample_weight);
+  auto& plan = core_->evaluate_plan(fed.types);
+  core_->reset_metrics();
+  if (core_->ready().run(plan, fed.feeds).status != Status::ok) throw RunFailed(cat("model '", name(), "': a kernel failed"));
+  return core_->figures();
+}
+
+}  // namespace strata
