@@ -73,7 +73,7 @@ std::optional<std::string> target_of(const File& file, const Include& include, c
   for (const std::string& folder : {folder_of(file.path), std::string("src"), std::string("apps/cli")}) {
     if (const std::string path = folder + "/" + include.name; paths.contains(path)) return path;
   }
-  return "?";
+  return "src/" + include.name;  // not there (yet); its folder still says its rung
 }
 
 Faults ladder(const File& file, const std::set<std::string>& paths) {
@@ -89,7 +89,7 @@ Faults ladder(const File& file, const std::set<std::string>& paths) {
       faults.push_back(at(file, include.line, cat(include.name, ' ', what)));
     };
     if (!rung) {
-      fault("is no file of this project, or has no rung; third-party headers are included with <>");
+      fault("has no rung; third-party headers are included with <>");
     } else if (*rung > *own) {
       fault(cat("climbs the ladder, from rung ", *own, " to ", *rung));
     } else if (is_engine(*own) && *rung == parts_rung) {
