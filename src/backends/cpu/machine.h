@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine's processor can do, and how work is divided among its threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace strata::cpu {
+
+std::string machine_isa();   // "avx512", "avx2" or "generic": the widest variant of the kernels it can run
+int machine_threads();       // of OpenMP's team
+
+// Below this many elements of simple work a parallel region costs more than it saves.
+constexpr std::int64_t parallel_elements = 16 * 1024;
+
+// The part of [0, count) that is thread `index`'s of `threads`; parts are multiples of `grain` long, but for the last.
+struct Part {
+  std::int64_t begin = 0, end = 0;
+};
+inline Part part_of(std::int64_t count, int index, int threads, std::int64_t grain = 1) {
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t begin = grains * index / threads * grain, end = grains * (index + 1) / threads * grain;
+  return {begin < count ? begin : count, end < count ? end : count};
+}
+
+}  // namespace strata::cpu
