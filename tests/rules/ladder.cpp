@@ -24,15 +24,15 @@ constexpr Rung ladder_rungs[] = {
     {1, "src/base", "error"},
     {2, "src/core", "shape dtype tensor device"},
     {3, "src/schema", "config schema part"},
-    {4, "src/graph", "graph ops step"},
-    {5, "src/parts layers strategies",  // a scope takes initializers, regularizers and constraints
-     "scope layer loss metric optimizer schedule initializer regularizer constraint strategy callback dataset layers "
+    {4, "src/graph", "graph ops step scope initializer regularizer constraint precision"},  // the language parts are written in
+    {5, "src/parts layers strategies",
+     "layer loss metric optimizer schedule strategy callback dataset layers "
      "strategies optimizers losses metrics schedules initializers regularizers constraints callbacks datasets"},
     {6, "src/backends", ""},
     {7, "src/compiler", ""},
     {8, "src/runtime", ""},
     {9, "src/data", ""},
-    {10, "src/model", "precision model checkpoint"},
+    {10, "src/model", "model checkpoint"},
     {11, "src/cli apps", "strata"}};
 
 const std::map<std::string, int, std::less<>>& rungs() {
