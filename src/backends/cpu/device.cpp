@@ -57,7 +57,16 @@ class CpuBackend final : public Backend {
     return model;
   }
 
-  Choice choose(const Problem& problem) const override { return kernels().choose(problem); }
+  // The kernels of the table, then the op's reference as the last candidate.
+  Choice choose(const Problem& problem) const override {
+    Choice choice = kernels().choose(problem);
+    if (choice.kernel) return choice;
+    Problem before = problem;
+    if (before.candidate-- > 0 && !kernels().choose(before).kernel) return choice;
+    Choice last = reference_choice(problem);
+    last.refusals.insert(last.refusals.begin(), choice.refusals.begin(), choice.refusals.end());
+    return last;
+  }
 
   std::shared_ptr<Buffer> allocate(const Device& device, std::size_t bytes, std::string_view purpose) override {
     check(device);
