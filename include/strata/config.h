@@ -45,6 +45,8 @@ class Config {
   void set(std::string_view key, Config value);        // in a map (null becomes one): replaces or appends
   void set_entry(std::string key, Config value);       // appends without looking for the key
 
+  Config at(const Where& place) const;                // a copy that stands elsewhere
+
   bool operator==(const Config& other) const { return data == other.data; }  // where it stood does not count
 
   Data data;
