@@ -4,35 +4,11 @@
 
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/machine.h"
-#include "backends/cpu/program.h"
+#include "backends/cpu/program_kernel.h"
 #include "graph/fused.h"
 
 namespace strata::cpu {
 namespace {
-
-struct ElementwiseKernel {
-  std::shared_ptr<const Program> program;
-  std::int64_t size;
-  int threads;
-
-  void operator()(const Launch& launch) const {
-    if (size == 0) return;
-    char* memory = static_cast<char*>(launch.workspace);
-    char* thread_memory = memory + program->launch_bytes();
-    program->start(launch.inputs, memory);
-    const std::int64_t tile = program->tile(), work = size * (1 + program->weight() / 4);
-#pragma omp parallel num_threads(threads) if (parallel : work > parallel_elements)
-    {
-      const int thread = omp_get_thread_num();
-      const Part part = part_of(size, thread, omp_get_num_threads(), tile);
-      if (part.begin < part.end) {
-        Program::Worker worker(*program, memory, thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
-        worker.bind(launch.inputs, launch.outputs);
-        for (std::int64_t at = part.begin; at < part.end; at += tile) worker.run(at, std::min(tile, part.end - at));
-      }
-    }
-  }
-};
 
 // An output may lie where an input of its own size does.
 std::vector<std::pair<int, int>> shareable(std::span<const Program::Input> inputs, std::span<const Type> types,
@@ -69,8 +45,9 @@ Choice elementwise(const Problem& problem) {
   std::string reason;
   auto program = Program::compile(source, problem.device.isa, reason);
   if (!program) return refuse(std::move(reason));
-  const std::size_t bytes = program->launch_bytes() + static_cast<std::size_t>(problem.device.threads) * program->thread_bytes();
-  Choice choice = accept(ElementwiseKernel{program, shape.size(), problem.device.threads}, bytes);
+  const ProgramKernel kernel{program, shape.size(), problem.device.threads};
+  Choice choice = accept([kernel](const Launch& launch) { kernel.run(launch.inputs, launch.outputs, launch.workspace); },
+                         kernel.workspace_bytes());
   choice.in_place = shareable(inputs, problem.inputs, problem.outputs);
   return choice;
 }

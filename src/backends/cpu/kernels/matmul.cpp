@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products: oneDNN's sgemm or its matmul primitive, as measured; 16-bit floats natively where the processor can,
+// else through float; doubles in blocked loops. A fused bias and activation run over the product while it is in cache.
+#include <cstring>
+
+#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernel.h"
+#include "backends/cpu/kernels/halves.h"
+#include "backends/cpu/machine.h"
+#include "backends/cpu/onednn.h"
+#include "strata/ops.h"
+
+namespace strata::cpu {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+// `batch` products of [m, k] and [k, n], either possibly stored transposed; b may be the same for all.
+struct Geometry {
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  bool transpose_a = false, transpose_b = false, shared_b = true;
+};
+
+Geometry geometry_of(const Shape& a, const Shape& b, const Matmul& matmul) {
+  Geometry g;
+  g.transpose_a = matmul.transpose_a;
+  g.transpose_b = matmul.transpose_b;
+  g.m = a[g.transpose_a ? -1 : -2];
+  g.k = a[g.transpose_a ? -2 : -1];
+  g.n = b[g.transpose_b ? -2 : -1];
+  g.batch = a.slice(0, a.rank() - 2).size();
+  g.shared_b = b.rank() == 2;
+  if (g.shared_b && !g.transpose_a) {  // one tall product
+    g.m *= g.batch;
+    g.batch = 1;
+  }
+  return g;
+}
+
+// A prepared product; `run` may be called with any arrays of its geometry.
+class Product {
+ public:
+  virtual ~Product() = default;
+  virtual Status run(const void* a, const void* b, void* c, void* workspace) = 0;
+  std::string name;
+  std::size_t workspace_bytes = 0;
+};
+using Made = std::pair<std::shared_ptr<Product>, std::string>;  // or the reason why not
+
+class Sgemm final : public Product {
+ public:
+  explicit Sgemm(const Geometry& geometry) : g_(geometry) { name = "sgemm"; }
+  Status run(const void* a, const void* b, void* c, void*) override {
+    const dnnl_status_t status =
+        dnnl_sgemm(g_.transpose_a ? 'T' : 'N', g_.transpose_b ? 'T' : 'N', g_.m, g_.n, g_.k, 1, static_cast<const float*>(a),
+                   g_.transpose_a ? g_.m : g_.k, static_cast<const float*>(b), g_.transpose_b ? g_.k : g_.n, 0,
+                   static_cast<float*>(c), g_.n);
+    return status == dnnl_success ? Status::ok : Status::failed;
+  }
+
+ private:
+  Geometry g_;
+};
+
+class MatmulPrimitive final : public Product {
+ public:
+  explicit MatmulPrimitive(const dnnl::matmul::primitive_desc& pd) : primitive_(dnnl::matmul(pd), pd) {
+    a_ = primitive_.add(DNNL_ARG_SRC, pd.src_desc());
+    b_ = primitive_.add(DNNL_ARG_WEIGHTS, pd.weights_desc());
+    c_ = primitive_.add(DNNL_ARG_DST, pd.dst_desc());
+    name = cat("matmul ", pd.impl_info_str());
+    workspace_bytes = primitive_.scratch_bytes();
+  }
+  Status run(const void* a, const void* b, void* c, void* workspace) override {
+    primitive_.set(a_, a);
+    primitive_.set(b_, b);
+    primitive_.set(c_, c);
+    return primitive_.run(workspace);
+  }
+
+ private:
+  Primitive primitive_;
+  int a_, b_, c_;
+};
+
+// Both operands widened to float, the product rounded.
+class Widened final : public Product {
+ public:
+  Widened(const Geometry& g, DType dtype, std::shared_ptr<Product> product, std::string_view isa)
+      : halves_(dtype, isa), product_(std::move(product)) {
+    a_ = g.batch * g.m * g.k;
+    b_ = (g.shared_b ? 1 : g.batch) * g.k * g.n;
+    c_ = g.batch * g.m * g.n;
+    name = cat(product_->name, " through float32");
+    workspace_bytes = bytes(a_) + bytes(b_) + bytes(c_) + product_->workspace_bytes;
+  }
+  Status run(const void* a, const void* b, void* c, void* workspace) override {
+    char* memory = static_cast<char*>(workspace);
+    float* wide_a = reinterpret_cast<float*>(memory);
+    float* wide_b = reinterpret_cast<float*>(memory + bytes(a_));
+    float* wide_c = reinterpret_cast<float*>(memory + bytes(a_) + bytes(b_));
+    halves_.widen(a, wide_a, a_);
+    halves_.widen(b, wide_b, b_);
+    const Status status = product_->run(wide_a, wide_b, wide_c, memory + bytes(a_) + bytes(b_) + bytes(c_));
+    halves_.narrow(wide_c, c, c_);
+    return status;
+  }
+
+ private:
+  static std::size_t bytes(std::int64_t count) { return aligned(static_cast<std::size_t>(count) * sizeof(float)); }
+  Halves halves_;
+  std::shared_ptr<Product> product_;
+  std::int64_t a_, b_, c_;
+};
+
+class Doubles final : public Product {
+ public:
+  explicit Doubles(const Geometry& geometry) : g_(geometry) { name = "loops"; }
+  Status run(const void* a, const void* b, void* c, void*) override {
+    const std::int64_t rows = g_.batch * g_.m, work = rows * g_.n * g_.k;
+#pragma omp parallel for schedule(static) if (parallel : work > parallel_elements)
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t batch = row / g_.m, i = row % g_.m;
+      row_of(static_cast<const double*>(a) + batch * g_.m * g_.k, static_cast<const double*>(b) + (g_.shared_b ? 0 : batch * g_.k * g_.n),
+             static_cast<double*>(c) + row * g_.n, i);
+    }
+    return Status::ok;
+  }
+
+ private:
+  void row_of(const double* a, const double* b, double* c, std::int64_t i) const {
+    for (std::int64_t j = 0; j < g_.n; ++j) c[j] = 0;
+    for (std::int64_t l = 0; l < g_.k; ++l) {
+      const double left = g_.transpose_a ? a[l * g_.m + i] : a[i * g_.k + l];
+      if (g_.transpose_b) {
+        for (std::int64_t j = 0; j < g_.n; ++j) c[j] += left * b[j * g_.k + l];
+      } else {
+        for (std::int64_t j = 0; j < g_.n; ++j) c[j] += left * b[l * g_.n + j];
+      }
+    }
+  }
+  Geometry g_;
+};
+
+dnnl::memory::desc matrix(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed) {
+  const Dims strides = transposed ? Dims{rows * columns, 1, rows} : Dims{rows * columns, columns, 1};
+  if (batch == 0) return dnnl_array(dtype, {rows, columns}, {strides[1], strides[2]});
+  return dnnl_array(dtype, {batch, rows, columns}, strides);
+}
+
+Made make_primitive(const Geometry& g, DType dtype) try {
+  const std::int64_t batch = g.batch == 1 ? 0 : g.batch;  // 0: no batch axis
+  const auto a = matrix(dtype, batch, g.m, g.k, g.transpose_a);
+  const auto b = matrix(dtype, batch != 0 && g.shared_b ? 1 : batch, g.k, g.n, g.transpose_b);
+  const auto c = matrix(dtype, batch, g.m, g.n, false);
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, c), with_user_scratch(), dnnl_engine());
+  if (accepted_name(pd.impl_info_str()).empty()) return {nullptr, cat("oneDNN has only ", pd.impl_info_str(), " for this")};
+  return {std::make_shared<MatmulPrimitive>(pd), ""};
+} catch (const dnnl::error& error) {
+  return {nullptr, cat("oneDNN: ", error.what())};
+}
+
+// --- candidates -------------------------------------------------------------------------------------------------------
+
+using Maker = Made (*)(const Geometry&, DType, std::string_view isa);
+
+// sgemm repacks a transposed right side, which few rows do not pay for.
+bool few_rows(const Geometry& g) { return g.transpose_b && g.m <= 256 && g.k * g.n >= 64 * 1024; }
+
+Made primitive_for_few_rows(const Geometry& g, DType dtype, std::string_view) {
+  if (dtype != DType::float32 || g.batch != 1 || !few_rows(g)) return {nullptr, "sgemm is faster here"};
+  return make_primitive(g, dtype);
+}
+Made sgemm(const Geometry& g, DType dtype, std::string_view) {
+  if (dtype != DType::float32) return {nullptr, cat("computes in float32, not ", dtype)};
+  if (g.batch != 1) return {nullptr, "takes no batch of matrices"};
+  return {std::make_shared<Sgemm>(g), ""};
+}
+Made primitive(const Geometry& g, DType dtype, std::string_view) {
+  if (dtype != DType::float32 && dtype != DType::bfloat16) return {nullptr, cat("oneDNN does not multiply ", dtype)};
+  return make_primitive(g, dtype);
+}
+Made widened(const Geometry& g, DType dtype, std::string_view isa) {
+  if (dtype != DType::float16 && dtype != DType::bfloat16) return {nullptr, cat(dtype, " is no 16-bit float")};
+  Made inner = g.batch == 1 ? sgemm(g, DType::float32, isa) : make_primitive(g, DType::float32);
+  if (!inner.first) return inner;
+  return {std::make_shared<Widened>(g, dtype, inner.first, isa), ""};
+}
+Made doubles(const Geometry& g, DType dtype, std::string_view) {
+  if (dtype != DType::float64) return {nullptr, cat("computes in float64, not ", dtype)};
+  return {std::make_shared<Doubles>(g), ""};
+}
+
+// Sums over nothing are zero.
+class Zeros final : public Product {
+ public:
+  explicit Zeros(std::size_t bytes) : bytes_(bytes) { name = "zeros"; }
+  Status run(const void*, const void*, void* c, void*) override {
+    std::memset(c, 0, bytes_);
+    return Status::ok;
+  }
+
+ private:
+  std::size_t bytes_;
+};
+
+Made make_product(Maker make, const Type& a, const Type& b, const Type& c, const Matmul& matmul, std::string_view isa) {
+  const Geometry g = geometry_of(a.shape, b.shape, matmul);
+  if (c.size() == 0 || g.k == 0) return {std::make_shared<Zeros>(c.bytes()), ""};
+  return make(g, c.dtype, isa);
+}
+
+Choice alone(const Problem& problem, Maker make) {
+  auto [product, reason] = make_product(make, problem.inputs[0], problem.inputs[1], problem.outputs[0],
+                                        problem.node.attributes.as<Matmul>(), problem.device.isa);
+  if (!product) return refuse(std::move(reason));
+  Choice choice = accept([product = product](const Launch& l) { return product->run(l.inputs[0], l.inputs[1], l.outputs[0], l.workspace); },
+                         product->workspace_bytes);
+  choice.name = product->name;
+  return choice;
+}
+
+Choice with_epilogue(const Problem& problem, Maker make) {
+  std::string reason;
+  const auto epilogue = Epilogue::of(problem, "matmul", reason);
+  if (!epilogue) return refuse(std::move(reason));
+  if (!(epilogue->first_type() == problem.outputs[0])) return refuse("the group changes the product's type");
+  const std::size_t a = epilogue->first_inputs()[0], b = epilogue->first_inputs()[1];
+  auto [product, why_not] = make_product(make, problem.inputs[a], problem.inputs[b], problem.outputs[0],
+                                         epilogue->first().attributes.as<Matmul>(), problem.device.isa);
+  if (!product) return refuse(std::move(why_not));
+  Choice choice = accept(
+      [product = product, epilogue, a, b](const Launch& l) {
+        const Status status = product->run(l.inputs[a], l.inputs[b], l.outputs[0], l.workspace);
+        if (status == Status::ok) epilogue->run(l.inputs, l.outputs[0], l.workspace);
+        return status;
+      },
+      std::max(product->workspace_bytes, epilogue->workspace_bytes()));
+  choice.name = cat(product->name, epilogue->bias() >= 0 ? " +bias" : "", epilogue->activation().empty() ? "" : " +",
+                    epilogue->activation());
+  return choice;
+}
+
+}  // namespace
+
+void kernels_matmul(KernelTable& table) {
+  const std::pair<const char*, Maker> makers[] = {{"matmul few rows", primitive_for_few_rows},
+                                                  {"sgemm", sgemm},
+                                                  {"matmul", primitive},
+                                                  {"widened", widened},
+                                                  {"loops", doubles}};
+  for (const auto& [name, make] : makers) {
+    table.add("matmul", name, [make = make](const Problem& problem) { return alone(problem, make); });
+    table.add("fused:matmul", name, [make = make](const Problem& problem) { return with_epilogue(problem, make); });
+  }
+}
+
+}  // namespace strata::cpu
