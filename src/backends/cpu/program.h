@@ -32,6 +32,7 @@ class Program {
     std::span<const Input> inputs;
     std::span<const DType> outputs;
     Results results = Results::stored;
+    bool repeats = true;                         // tiles begin at multiples of their length, so that periods line up
   };
 
   // Null, with a reason, when an op or dtype has no loop.

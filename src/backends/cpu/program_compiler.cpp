@@ -114,7 +114,7 @@ class ProgramCompiler {
     const Broadcast::Kind kind = input.broadcast.kind();
     Level level = Level::tiled;
     if (kind == Broadcast::Kind::scalar) level = Level::once;
-    if (kind == Broadcast::Kind::periodic && takes_period(input.broadcast.period())) level = Level::repeated;
+    if (source_.repeats && kind == Broadcast::Kind::periodic && takes_period(input.broadcast.period())) level = Level::repeated;
     const int value = new_value(lane, level);
     at(value).array_dtype = input.dtype;
     if (kind == Broadcast::Kind::full || kind == Broadcast::Kind::scalar) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products: oneDNN's sgemm or its matmul primitive, as measured; 16-bit floats natively where the processor can,
-// else through float; doubles in blocked loops. A fused bias and activation run over the product while it is in cache.
+// Matrix products: oneDNN's sgemm or its matmul primitive, as measured; bfloat16 natively where the processor can, 16-bit
+// floats through float elsewhere; doubles in blocked loops. A fused bias and activation run over the product while it is in cache.
 #include <cstring>
 
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel.h"
-#include "backends/cpu/kernels/halves.h"
 #include "backends/cpu/machine.h"
 #include "backends/cpu/onednn.h"
+#include "backends/cpu/through_float.h"
 #include "strata/ops.h"
 
 namespace strata::cpu {
@@ -83,36 +83,6 @@ class MatmulPrimitive final : public Product {
   int a_, b_, c_;
 };
 
-// Both operands widened to float, the product rounded.
-class Widened final : public Product {
- public:
-  Widened(const Geometry& g, DType dtype, std::shared_ptr<Product> product, std::string_view isa)
-      : halves_(dtype, isa), product_(std::move(product)) {
-    a_ = g.batch * g.m * g.k;
-    b_ = (g.shared_b ? 1 : g.batch) * g.k * g.n;
-    c_ = g.batch * g.m * g.n;
-    name = cat(product_->name, " through float32");
-    workspace_bytes = bytes(a_) + bytes(b_) + bytes(c_) + product_->workspace_bytes;
-  }
-  Status run(const void* a, const void* b, void* c, void* workspace) override {
-    char* memory = static_cast<char*>(workspace);
-    float* wide_a = reinterpret_cast<float*>(memory);
-    float* wide_b = reinterpret_cast<float*>(memory + bytes(a_));
-    float* wide_c = reinterpret_cast<float*>(memory + bytes(a_) + bytes(b_));
-    halves_.widen(a, wide_a, a_);
-    halves_.widen(b, wide_b, b_);
-    const Status status = product_->run(wide_a, wide_b, wide_c, memory + bytes(a_) + bytes(b_) + bytes(c_));
-    halves_.narrow(wide_c, c, c_);
-    return status;
-  }
-
- private:
-  static std::size_t bytes(std::int64_t count) { return aligned(static_cast<std::size_t>(count) * sizeof(float)); }
-  Halves halves_;
-  std::shared_ptr<Product> product_;
-  std::int64_t a_, b_, c_;
-};
-
 class Doubles final : public Product {
  public:
   explicit Doubles(const Geometry& geometry) : g_(geometry) { name = "loops"; }
@@ -162,31 +132,25 @@ Made make_primitive(const Geometry& g, DType dtype) try {
 
 // --- candidates -------------------------------------------------------------------------------------------------------
 
-using Maker = Made (*)(const Geometry&, DType, std::string_view isa);
+using Maker = Made (*)(const Geometry&, DType);
 
 // sgemm repacks a transposed right side, which few rows do not pay for.
 bool few_rows(const Geometry& g) { return g.transpose_b && g.m <= 256 && g.k * g.n >= 64 * 1024; }
 
-Made primitive_for_few_rows(const Geometry& g, DType dtype, std::string_view) {
+Made primitive_for_few_rows(const Geometry& g, DType dtype) {
   if (dtype != DType::float32 || g.batch != 1 || !few_rows(g)) return {nullptr, "sgemm is faster here"};
   return make_primitive(g, dtype);
 }
-Made sgemm(const Geometry& g, DType dtype, std::string_view) {
+Made sgemm(const Geometry& g, DType dtype) {
   if (dtype != DType::float32) return {nullptr, cat("computes in float32, not ", dtype)};
   if (g.batch != 1) return {nullptr, "takes no batch of matrices"};
   return {std::make_shared<Sgemm>(g), ""};
 }
-Made primitive(const Geometry& g, DType dtype, std::string_view) {
+Made primitive(const Geometry& g, DType dtype) {
   if (dtype != DType::float32 && dtype != DType::bfloat16) return {nullptr, cat("oneDNN does not multiply ", dtype)};
   return make_primitive(g, dtype);
 }
-Made widened(const Geometry& g, DType dtype, std::string_view isa) {
-  if (dtype != DType::float16 && dtype != DType::bfloat16) return {nullptr, cat(dtype, " is no 16-bit float")};
-  Made inner = g.batch == 1 ? sgemm(g, DType::float32, isa) : make_primitive(g, DType::float32);
-  if (!inner.first) return inner;
-  return {std::make_shared<Widened>(g, dtype, inner.first, isa), ""};
-}
-Made doubles(const Geometry& g, DType dtype, std::string_view) {
+Made doubles(const Geometry& g, DType dtype) {
   if (dtype != DType::float64) return {nullptr, cat("computes in float64, not ", dtype)};
   return {std::make_shared<Doubles>(g), ""};
 }
@@ -204,15 +168,15 @@ class Zeros final : public Product {
   std::size_t bytes_;
 };
 
-Made make_product(Maker make, const Type& a, const Type& b, const Type& c, const Matmul& matmul, std::string_view isa) {
+Made make_product(Maker make, const Type& a, const Type& b, const Type& c, const Matmul& matmul) {
   const Geometry g = geometry_of(a.shape, b.shape, matmul);
   if (c.size() == 0 || g.k == 0) return {std::make_shared<Zeros>(c.bytes()), ""};
-  return make(g, c.dtype, isa);
+  return make(g, c.dtype);
 }
 
 Choice alone(const Problem& problem, Maker make) {
   auto [product, reason] = make_product(make, problem.inputs[0], problem.inputs[1], problem.outputs[0],
-                                        problem.node.attributes.as<Matmul>(), problem.device.isa);
+                                        problem.node.attributes.as<Matmul>());
   if (!product) return refuse(std::move(reason));
   Choice choice = accept([product = product](const Launch& l) { return product->run(l.inputs[0], l.inputs[1], l.outputs[0], l.workspace); },
                          product->workspace_bytes);
@@ -227,7 +191,7 @@ Choice with_epilogue(const Problem& problem, Maker make) {
   if (!(epilogue->first_type() == problem.outputs[0])) return refuse("the group changes the product's type");
   const std::size_t a = epilogue->first_inputs()[0], b = epilogue->first_inputs()[1];
   auto [product, why_not] = make_product(make, problem.inputs[a], problem.inputs[b], problem.outputs[0],
-                                         epilogue->first().attributes.as<Matmul>(), problem.device.isa);
+                                         epilogue->first().attributes.as<Matmul>());
   if (!product) return refuse(std::move(why_not));
   Choice choice = accept(
       [product = product, epilogue, a, b](const Launch& l) {
@@ -244,14 +208,19 @@ Choice with_epilogue(const Problem& problem, Maker make) {
 }  // namespace
 
 void kernels_matmul(KernelTable& table) {
-  const std::pair<const char*, Maker> makers[] = {{"matmul few rows", primitive_for_few_rows},
-                                                  {"sgemm", sgemm},
-                                                  {"matmul", primitive},
-                                                  {"widened", widened},
-                                                  {"loops", doubles}};
+  const std::pair<const char*, Maker> makers[] = {
+      {"matmul few rows", primitive_for_few_rows}, {"sgemm", sgemm}, {"matmul", primitive}, {"loops", doubles}};
   for (const auto& [name, make] : makers) {
-    table.add("matmul", name, [make = make](const Problem& problem) { return alone(problem, make); });
-    table.add("fused:matmul", name, [make = make](const Problem& problem) { return with_epilogue(problem, make); });
+    const auto plain = [make = make](const Problem& problem) { return alone(problem, make); };
+    const auto fused = [make = make](const Problem& problem) { return with_epilogue(problem, make); };
+    table.add("matmul", name, plain);
+    table.add("fused:matmul", name, fused);
+  }
+  for (const auto& [name, make] : {makers[1], makers[2]}) {
+    const auto plain = [make = make](const Problem& problem) { return alone(problem, make); };
+    const auto fused = [make = make](const Problem& problem) { return with_epilogue(problem, make); };
+    table.add("matmul", cat(name, " through float32"), through_float(plain));
+    table.add("fused:matmul", cat(name, " through float32"), through_float(fused));
   }
 }
 

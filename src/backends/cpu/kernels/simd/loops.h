@@ -29,8 +29,19 @@ struct ElementwiseLoops {
   Loop (*round)(DType to);                         // a f32 lane to what a 16-bit float holds
 };
 
+enum class Reduce : std::uint8_t { sum, max, all };
+
+// Folds `rows` rows of `columns` elements: across, into a row of accumulators; along (one row), into one. Accumulators
+// are double for floats, int64 for all else.
+using FoldLoop = void (*)(const void* x, std::int64_t rows, std::int64_t columns, void* accumulators);
+
+struct ReduceLoops {
+  FoldLoop (*find)(Reduce kind, Lane lane, bool across);
+};
+
 struct Loops {
   ElementwiseLoops elementwise;
+  ReduceLoops reduce;
 };
 
 const Loops& loops_for(std::string_view isa);

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "backends/cpu/kernels/simd/elementwise.h"
+#include "backends/cpu/kernels/simd/reduce.h"
 
 namespace strata::cpu {
 namespace {
 
-constexpr Loops all_loops{elementwise_loops};
+constexpr Loops all_loops{elementwise_loops, reduce_loops};
 
 }  // namespace
 }  // namespace strata::cpu
