@@ -14,5 +14,7 @@ std::string machine_isa() {
 }
 
 int machine_threads() { return omp_get_max_threads(); }
+int thread_number() { return omp_get_thread_num(); }
+int team_size() { return omp_get_num_threads(); }
 
 }  // namespace strata::cpu

@@ -10,6 +10,10 @@ namespace strata::cpu {
 std::string machine_isa();   // "avx512", "avx2" or "generic": the widest variant of the kernels it can run
 int machine_threads();       // of OpenMP's team
 
+// Within a parallel region.
+int thread_number();
+int team_size();
+
 // Below this many elements of simple work a parallel region costs more than it saves.
 constexpr std::int64_t parallel_elements = 16 * 1024;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/program_kernel.h"
 
-#include <omp.h>
-
 #include "backends/cpu/machine.h"
 
 namespace strata::cpu {
@@ -19,8 +17,8 @@ void ProgramKernel::run(std::span<void* const> inputs, std::span<void* const> ou
   const std::int64_t tile = program->tile(), work = size * (1 + program->weight() / 4);
 #pragma omp parallel num_threads(threads) if (parallel : work > parallel_elements)
   {
-    const int thread = omp_get_thread_num();
-    const Part part = part_of(size, thread, omp_get_num_threads(), tile);
+    const int thread = thread_number();
+    const Part part = part_of(size, thread, team_size(), tile);
     if (part.begin < part.end) {
       Program::Worker worker(*program, memory, thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
       worker.bind(inputs, outputs);

@@ -78,12 +78,16 @@ KernelTable::Candidate through_float(KernelTable::Candidate candidate) {
     Node node = problem.node;
     node.types = outputs;
     if (node.op == &fused_op) {
-      const Graph body = with_input_types(*node.bodies[0], inputs);
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const Type& made = body.type(body.outputs()[i].value);
-        if (!(made == outputs[i])) return refuse(cat("the group makes ", made, " of float32"));
+      try {
+        const Graph body = with_input_types(*node.bodies[0], inputs);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          const Type& made = body.type(body.outputs()[i].value);
+          if (!(made == outputs[i])) return refuse(cat("the group makes ", made, " of float32"));
+        }
+        node.bodies = {std::make_shared<const Graph>(body)};
+      } catch (const Error& error) {  // a constant of the narrow dtype, say
+        return refuse(cat("the group is not the same in float32: ", error.what()));
       }
-      node.bodies = {std::make_shared<const Graph>(body)};
     }
     Choice choice = candidate({node, inputs, outputs, problem.formats, problem.device, 0});
     if (!choice.kernel) return choice;

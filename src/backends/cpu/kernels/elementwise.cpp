@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise ops, alone or fused: each is a program over tiles, divided among the threads.
-#include <omp.h>
-
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/machine.h"
 #include "backends/cpu/program_kernel.h"
@@ -67,8 +65,8 @@ struct ManyKernel {
     const std::int64_t tiles = first_tile.back(), work = tiles * program->tile() * (1 + program->weight() / 4);
 #pragma omp parallel num_threads(threads) if (parallel : work > parallel_elements)
     {
-      const int thread = omp_get_thread_num();
-      const Part part = part_of(tiles, thread, omp_get_num_threads());
+      const int thread = thread_number();
+      const Part part = part_of(tiles, thread, team_size());
       char* own = thread_memory + static_cast<std::size_t>(thread) * thread_bytes();
       void** inputs = reinterpret_cast<void**>(own + program->thread_bytes());
       Program::Worker worker(*program, memory, own);

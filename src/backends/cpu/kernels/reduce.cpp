@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, means, maxima over any axes, with the elementwise program that makes what is summed run in the same pass. Every
 // thread folds a fixed part and the parts are joined in order: equal threads, equal bits.
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -89,7 +87,7 @@ class ReduceKernel {
     int team = 1;
 #pragma omp parallel num_threads(threads_) if (parallel : work > parallel_elements)
     {
-      const int thread = omp_get_thread_num(), count = omp_get_num_threads();
+      const int thread = thread_number(), count = team_size();
       if (thread == 0) team = count;
       char* own = thread_memory(memory, thread);
       Program::Worker worker(*program_, memory, own);

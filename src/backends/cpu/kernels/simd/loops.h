@@ -39,9 +39,53 @@ struct ReduceLoops {
   FoldLoop (*find)(Reduce kind, Lane lane, bool across);
 };
 
+// Pixels whose windows have the same taps: tap t of pixel p lies at x + p * step + offsets[t], and is the window's
+// numbers[t]-th place.
+struct PoolRun {
+  const std::int64_t* offsets;
+  const std::int32_t* numbers;
+  int taps;
+  std::int64_t pixels, step, channels;
+};
+
+// For one element type. Indices are bytes [0] or shorts [1]; gradients overwrite [0] or add [1].
+struct PoolLoops {
+  void (*max[2])(const PoolRun&, const void* x, void* y, void* indices);
+  void (*max_gradient[2][2])(const PoolRun&, const void* dy, const void* indices, void* dx);
+  void (*average)(const PoolRun&, const void* x, void* y, void*);
+  void (*average_gradient[2])(const PoolRun&, const void* dy, const void*, void* dx);
+};
+
+// One row of n scores, for one element type.
+struct SoftmaxLoops {
+  void (*softmax)(const void* x, void* y, std::int64_t n);
+  void (*log_softmax)(const void* x, void* y, std::int64_t n);
+  double (*cross_entropy)(const void* x, std::int64_t label, std::int64_t n);
+  void (*cross_entropy_gradient)(const void* x, std::int64_t label, double scale, void* dx, std::int64_t n);
+};
+
+struct RowMoments {
+  double mean, rstd;
+};
+// Rows of channels, for one element type; sums are added to.
+struct NormLoops {
+  void (*moments)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, double* sums, double* squares);
+  void (*slopes)(const void* x, const void* g, std::int64_t rows, std::int64_t columns, const void* shift, double* sums,
+                 double* products);
+  void (*affine)(const void* x, std::int64_t rows, std::int64_t columns, const void* scale, const void* offset, void* y);
+  void (*affine_two)(const void* g, const void* x, std::int64_t rows, std::int64_t columns, const void* a, const void* b,
+                     const void* offset, void* y);
+  RowMoments (*layer)(const void* x, std::int64_t n, const void* gamma, const void* beta, double epsilon, void* y);
+  void (*layer_gradient)(const void* g, const void* x, std::int64_t n, const void* gamma, RowMoments, void* dx,
+                         double* dgamma, double* dbeta);
+};
+
 struct Loops {
   ElementwiseLoops elementwise;
   ReduceLoops reduce;
+  PoolLoops pool_float, pool_double;
+  SoftmaxLoops softmax_float, softmax_double;
+  NormLoops norm_float, norm_double;
 };
 
 const Loops& loops_for(std::string_view isa);
