@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: oneDNN's sgemm or its matmul primitive, as measured; bfloat16 natively where the processor can, 16-bit
 // floats through float elsewhere; doubles in blocked loops. A fused bias and activation run over the product while it is in cache.
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/epilogue.h"
@@ -15,24 +16,51 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// `batch` products of [m, k] and [k, n], either possibly stored transposed; b may be the same for all.
+// Products of [m, k] and [k, n], either possibly stored transposed, over batch axes that broadcast (of equal rank here).
 struct Geometry {
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;
-  bool transpose_a = false, transpose_b = false, shared_b = true;
+  Dims a_batch, b_batch, batch;
+  std::int64_t m = 1, n = 1, k = 1;
+  bool transpose_a = false, transpose_b = false;
+
+  std::int64_t products() const {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : batch) count *= extent;
+    return count;
+  }
+  // Which of an operand's matrices a product reads.
+  std::int64_t matrix(const Dims& operand, std::int64_t product) const {
+    std::int64_t number = 0, stride = 1;
+    for (std::size_t axis = batch.size(); axis-- > 0; product /= batch[axis]) {
+      if (operand[axis] > 1) number += product % batch[axis] * stride;
+      stride *= operand[axis];
+    }
+    return number;
+  }
 };
 
-Geometry geometry_of(const Shape& a, const Shape& b, const Matmul& matmul) {
+Dims batch_of(const Shape& shape, int rank) {
+  Dims batch(static_cast<std::size_t>(rank - shape.rank()), 1);
+  batch.insert(batch.end(), shape.begin(), shape.end() - 2);
+  return batch;
+}
+
+Geometry geometry_of(const Shape& a, const Shape& b, const Shape& c, const Matmul& matmul) {
   Geometry g;
   g.transpose_a = matmul.transpose_a;
   g.transpose_b = matmul.transpose_b;
-  g.m = a[g.transpose_a ? -1 : -2];
+  g.m = c[-2];
+  g.n = c[-1];
   g.k = a[g.transpose_a ? -2 : -1];
-  g.n = b[g.transpose_b ? -2 : -1];
-  g.batch = a.slice(0, a.rank() - 2).size();
-  g.shared_b = b.rank() == 2;
-  if (g.shared_b && !g.transpose_a) {  // one tall product
-    g.m *= g.batch;
-    g.batch = 1;
+  const int rank = std::max(a.rank(), b.rank());
+  g.a_batch = batch_of(a, rank);
+  g.b_batch = batch_of(b, rank);
+  g.batch = batch_of(c, rank);
+  const bool one_b = std::all_of(g.b_batch.begin(), g.b_batch.end(), [](std::int64_t extent) { return extent == 1; });
+  if (one_b && !g.transpose_a) {  // one tall product
+    g.m *= g.products();
+    g.a_batch = g.b_batch = g.batch = {};
+  } else if (g.a_batch == g.b_batch) {
+    g.a_batch = g.b_batch = g.batch = g.products() == 1 ? Dims{} : Dims{g.products()};
   }
   return g;
 }
@@ -87,12 +115,13 @@ class Doubles final : public Product {
  public:
   explicit Doubles(const Geometry& geometry) : g_(geometry) { name = "loops"; }
   Status run(const void* a, const void* b, void* c, void*) override {
-    const std::int64_t rows = g_.batch * g_.m, work = rows * g_.n * g_.k;
+    const std::int64_t rows = g_.products() * g_.m, work = rows * g_.n * g_.k;
 #pragma omp parallel for schedule(static) if (parallel : work > parallel_elements)
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t batch = row / g_.m, i = row % g_.m;
-      row_of(static_cast<const double*>(a) + batch * g_.m * g_.k, static_cast<const double*>(b) + (g_.shared_b ? 0 : batch * g_.k * g_.n),
-             static_cast<double*>(c) + row * g_.n, i);
+      const std::int64_t product = row / g_.m;
+      row_of(static_cast<const double*>(a) + g_.matrix(g_.a_batch, product) * g_.m * g_.k,
+             static_cast<const double*>(b) + g_.matrix(g_.b_batch, product) * g_.k * g_.n,
+             static_cast<double*>(c) + row * g_.n, row % g_.m);
     }
     return Status::ok;
   }
@@ -112,17 +141,21 @@ class Doubles final : public Product {
   Geometry g_;
 };
 
-dnnl::memory::desc matrix(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed) {
-  const Dims strides = transposed ? Dims{rows * columns, 1, rows} : Dims{rows * columns, columns, 1};
-  if (batch == 0) return dnnl_array(dtype, {rows, columns}, {strides[1], strides[2]});
-  return dnnl_array(dtype, {batch, rows, columns}, strides);
+dnnl::memory::desc matrices(DType dtype, Dims batch, std::int64_t rows, std::int64_t columns, bool transposed) {
+  Dims dims = std::move(batch);
+  dims.push_back(rows);
+  dims.push_back(columns);
+  Dims strides = row_major(dims);
+  if (transposed) {
+    strides[dims.size() - 2] = 1;
+    strides[dims.size() - 1] = rows;
+  }
+  return dnnl_array(dtype, dims, strides);
 }
 
 Made make_primitive(const Geometry& g, DType dtype) try {
-  const std::int64_t batch = g.batch == 1 ? 0 : g.batch;  // 0: no batch axis
-  const auto a = matrix(dtype, batch, g.m, g.k, g.transpose_a);
-  const auto b = matrix(dtype, batch != 0 && g.shared_b ? 1 : batch, g.k, g.n, g.transpose_b);
-  const auto c = matrix(dtype, batch, g.m, g.n, false);
+  const auto a = matrices(dtype, g.a_batch, g.m, g.k, g.transpose_a), b = matrices(dtype, g.b_batch, g.k, g.n, g.transpose_b);
+  const auto c = matrices(dtype, g.batch, g.m, g.n, false);
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, c), with_user_scratch(), dnnl_engine());
   if (accepted_name(pd.impl_info_str()).empty()) return {nullptr, cat("oneDNN has only ", pd.impl_info_str(), " for this")};
   return {std::make_shared<MatmulPrimitive>(pd), ""};
@@ -138,12 +171,12 @@ using Maker = Made (*)(const Geometry&, DType);
 bool few_rows(const Geometry& g) { return g.transpose_b && g.m <= 256 && g.k * g.n >= 64 * 1024; }
 
 Made primitive_for_few_rows(const Geometry& g, DType dtype) {
-  if (dtype != DType::float32 || g.batch != 1 || !few_rows(g)) return {nullptr, "sgemm is faster here"};
+  if (dtype != DType::float32 || !g.batch.empty() || !few_rows(g)) return {nullptr, "sgemm is faster here"};
   return make_primitive(g, dtype);
 }
 Made sgemm(const Geometry& g, DType dtype) {
   if (dtype != DType::float32) return {nullptr, cat("computes in float32, not ", dtype)};
-  if (g.batch != 1) return {nullptr, "takes no batch of matrices"};
+  if (!g.batch.empty()) return {nullptr, "takes no batch of matrices"};
   return {std::make_shared<Sgemm>(g), ""};
 }
 Made primitive(const Geometry& g, DType dtype) {
@@ -169,7 +202,7 @@ class Zeros final : public Product {
 };
 
 Made make_product(Maker make, const Type& a, const Type& b, const Type& c, const Matmul& matmul) {
-  const Geometry g = geometry_of(a.shape, b.shape, matmul);
+  const Geometry g = geometry_of(a.shape, b.shape, c.shape, matmul);
   if (c.size() == 0 || g.k == 0) return {std::make_shared<Zeros>(c.bytes()), ""};
   return make(g, c.dtype);
 }

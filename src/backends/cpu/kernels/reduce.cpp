@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, means, maxima over any axes, with the elementwise program that makes what is summed run in the same pass. Every
+// Sums and maxima over any axes, with the elementwise program that makes what is summed run in the same pass. Every
 // thread folds a fixed part and the parts are joined in order: equal threads, equal bits.
 #include <algorithm>
 #include <cstring>
@@ -54,9 +54,8 @@ Fold fold_of(const Shape& shape, std::span<const std::int64_t> axes) {
 
 class ReduceKernel {
  public:
-  ReduceKernel(std::shared_ptr<const Program> program, Fold fold, Reduce kind, const Type& result, double scale,
-               const DeviceModel& device)
-      : program_(std::move(program)), fold_(std::move(fold)), kind_(kind), result_(result), scale_(scale), threads_(device.threads) {
+  ReduceKernel(std::shared_ptr<const Program> program, Fold fold, Reduce kind, const Type& result, const DeviceModel& device)
+      : program_(std::move(program)), fold_(std::move(fold)), kind_(kind), result_(result), threads_(device.threads) {
     const Loops& loops = loops_for(device.isa);
     lane_ = program_->result_lane(0);
     along_ = loops.reduce.find(kind, lane_, false);
@@ -161,11 +160,8 @@ class ReduceKernel {
     is_float_ ? add_as<double>(to, from, count) : add_as<std::int64_t>(to, from, count);
   }
 
-  // Accumulators become results [at, at + count); they are changed on the way.
-  void finish(char* from, std::int64_t at, std::int64_t count, void* to) const {
-    if (scale_ != 1) {
-      for (std::int64_t i = 0; i < count; ++i) reinterpret_cast<double*>(from)[i] *= scale_;
-    }
+  // Accumulators become results [at, at + count).
+  void finish(const char* from, std::int64_t at, std::int64_t count, void* to) const {
     constexpr std::int64_t tile = 256;
     char lanes[tile * accumulator_bytes];
     const auto width = static_cast<std::int64_t>(size_of(result_.dtype));
@@ -293,7 +289,6 @@ class ReduceKernel {
   Fold fold_;
   Reduce kind_;
   Type result_;
-  double scale_;
   int threads_;
   Lane lane_;
   FoldLoop along_, across_;
@@ -302,42 +297,55 @@ class ReduceKernel {
   std::int64_t results_, size_;
 };
 
-Choice reduce(const Problem& problem, const Graph& body, const Node& last, const Type& summed) {
+Choice reduce(const Problem& problem, const Graph& body, Reduce kind, const std::vector<std::int64_t>& axes, const Type& folded) {
   std::vector<Program::Input> inputs;
-  for (const Type& type : problem.inputs) inputs.push_back({type.dtype, Broadcast(type.shape, summed.shape)});
-  const Fold fold = fold_of(summed.shape, last.attributes.as<Reduction>().axes);
-  const DType dtype = summed.dtype;
+  for (const Type& type : problem.inputs) inputs.push_back({type.dtype, Broadcast(type.shape, folded.shape)});
+  const Fold fold = fold_of(folded.shape, axes);
   Program::Source source;
   source.body = &body;
   source.inputs = inputs;
-  source.outputs = {&dtype, 1};
+  source.outputs = {&folded.dtype, 1};
   source.results = Program::Results::in_lanes;
   source.repeats = fold.outer == 1 && fold.inner <= 2048;
   std::string reason;
   auto program = Program::compile(source, problem.device.isa, reason);
   if (!program) return refuse(std::move(reason));
-  const std::string_view op = last.op->name;
-  const bool is_mean = op == "reduce_mean";
-  if (is_mean && !is_floating(dtype)) return refuse(cat("the mean of ", dtype, " is no ", dtype));
-  const Reduce kind = op == "reduce_max" ? Reduce::max : op == "reduce_all" ? Reduce::all : Reduce::sum;
-  const auto results = problem.outputs[0].size();
-  const double scale = is_mean ? static_cast<double>(results) / static_cast<double>(summed.size()) : 1.0;
-  ReduceKernel kernel(std::move(program), fold, kind, problem.outputs[0], scale, problem.device);
+  ReduceKernel kernel(std::move(program), fold, kind, problem.outputs[0], problem.device);
   const std::size_t bytes = kernel.workspace_bytes();
   return accept(std::move(kernel), bytes);
 }
 
+template <Reduce kind>
 Choice alone(const Problem& problem) {
   Graph body;
   body.output("y", body.input("x", problem.inputs[0]));
-  return reduce(problem, body, problem.node, problem.inputs[0]);
+  std::vector<std::int64_t> axes;
+  if constexpr (kind == Reduce::all) {
+    for (int axis = 0; axis < problem.inputs[0].shape.rank(); ++axis) axes.push_back(axis);
+  } else {
+    axes = problem.node.attributes.as<Reduction>().axes;
+  }
+  return reduce(problem, body, kind, axes, problem.inputs[0]);
+}
+
+// The axes along which `to` was repeated to `from`.
+Choice sum_to(const Problem& problem) {
+  Graph body;
+  body.output("y", body.input("x", problem.inputs[0]));
+  const Shape &from = problem.inputs[0].shape, &to = problem.outputs[0].shape;
+  const int added = from.rank() - to.rank();
+  std::vector<std::int64_t> axes;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    if (axis < added || to[axis - added] != from[axis]) axes.push_back(axis);
+  }
+  return reduce(problem, body, Reduce::sum, axes, problem.inputs[0]);
 }
 
 // The body without its last op, a reduction.
 Choice fused(const Problem& problem) {
   const Graph& body = *problem.node.bodies[0];
   const int last = body.outputs()[0].value.node;
-  if (body.outputs().size() != 1 || !body[last].op->name.starts_with("reduce_")) return refuse("the group does not end in one sum");
+  if (body.outputs().size() != 1 || body[last].op->name != "reduce_sum") return refuse("the group does not end in one sum");
   const std::vector<int> inputs = body_inputs(body);
   Graph rest;
   std::vector<Value> of_node(static_cast<std::size_t>(body.size()));
@@ -350,13 +358,16 @@ Choice fused(const Problem& problem) {
   }
   const Ref summed = body[last].inputs[0];
   rest.output("y", of_node[static_cast<std::size_t>(summed.node)]);
-  return reduce(problem, rest, body[last], body.type(summed));
+  return reduce(problem, rest, Reduce::sum, body[last].attributes.as<Reduction>().axes, body.type(summed));
 }
 
 }  // namespace
 
 void kernels_reduce(KernelTable& table) {
-  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_all"}) table.add(op, "tiles", alone);
+  table.add("reduce_sum", "tiles", alone<Reduce::sum>);
+  table.add("reduce_max", "tiles", alone<Reduce::max>);
+  table.add("reduce_all", "tiles", alone<Reduce::all>);
+  table.add("sum_to", "tiles", sum_to);
   table.add("fused:reduce", "tiles", fused);
 }
 

@@ -72,9 +72,10 @@ struct NormLoops {
   void (*moments)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, double* sums, double* squares);
   void (*slopes)(const void* x, const void* g, std::int64_t rows, std::int64_t columns, const void* shift, double* sums,
                  double* products);
-  void (*affine)(const void* x, std::int64_t rows, std::int64_t columns, const void* scale, const void* offset, void* y);
-  void (*affine_two)(const void* g, const void* x, std::int64_t rows, std::int64_t columns, const void* a, const void* b,
-                     const void* offset, void* y);
+  void (*affine)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, const void* scale,
+                 const void* offset, void* y);
+  void (*affine_two)(const void* g, const void* x, std::int64_t rows, std::int64_t columns, const void* shift, const void* a,
+                     const void* b, const void* offset, void* y);
   RowMoments (*layer)(const void* x, std::int64_t n, const void* gamma, const void* beta, double epsilon, void* y);
   void (*layer_gradient)(const void* g, const void* x, std::int64_t n, const void* gamma, RowMoments, void* dx,
                          double* dgamma, double* dbeta);

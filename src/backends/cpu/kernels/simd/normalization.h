@@ -63,23 +63,26 @@ void slopes(const void* from, const void* gradient, std::int64_t rows, std::int6
               });
 }
 
-// y = x * scale + offset, channel by channel.
+// y = (x - shift) * scale + offset, channel by channel.
 template <class T>
-void affine(const void* from, std::int64_t rows, std::int64_t columns, const void* scales, const void* offsets, void* to) {
+void affine(const void* from, std::int64_t rows, std::int64_t columns, const void* shifts, const void* scales,
+            const void* offsets, void* to) {
+  const T* shift = static_cast<const T*>(shifts);
   const T* scale = static_cast<const T*>(scales);
   const T* offset = static_cast<const T*>(offsets);
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(from) + r * columns;
     T* y = static_cast<T*>(to) + r * columns;
 #pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) y[c] = x[c] * scale[c] + offset[c];
+    for (std::int64_t c = 0; c < columns; ++c) y[c] = (x[c] - shift[c]) * scale[c] + offset[c];
   }
 }
 
-// y = g * a + x * b + offset, channel by channel.
+// y = g * a + (x - shift) * b + offset, channel by channel.
 template <class T>
-void affine_two(const void* gradient, const void* from, std::int64_t rows, std::int64_t columns, const void* as, const void* bs,
-                const void* offsets, void* to) {
+void affine_two(const void* gradient, const void* from, std::int64_t rows, std::int64_t columns, const void* shifts,
+                const void* as, const void* bs, const void* offsets, void* to) {
+  const T* shift = static_cast<const T*>(shifts);
   const T* a = static_cast<const T*>(as);
   const T* b = static_cast<const T*>(bs);
   const T* offset = static_cast<const T*>(offsets);
@@ -88,7 +91,7 @@ void affine_two(const void* gradient, const void* from, std::int64_t rows, std::
     const T* x = static_cast<const T*>(from) + r * columns;
     T* y = static_cast<T*>(to) + r * columns;
 #pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) y[c] = (g[c] * a[c] + x[c] * b[c]) + offset[c];
+    for (std::int64_t c = 0; c < columns; ++c) y[c] = (g[c] * a[c] + (x[c] - shift[c]) * b[c]) + offset[c];
   }
 }
 

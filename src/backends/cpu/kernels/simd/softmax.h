@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "backends/cpu/kernels/simd/loops.h"
 #include "backends/cpu/kernels/simd/math.h"
@@ -61,22 +62,27 @@ void log_softmax_row(const void* from, void* to, std::int64_t n) {
 
 template <class T>
 double cross_entropy_row(const void* from, std::int64_t label, std::int64_t n) {
+  if (label < 0 || label >= n) return 0;
   const T* x = static_cast<const T*>(from);
   const T largest = largest_of(x, n);
   const double log_sum = std::log(exponentials<T, false>(x, largest, nullptr, n));
-  return label >= 0 && label < n ? log_sum - static_cast<double>(x[label] - largest) : log_sum;
+  return log_sum - static_cast<double>(x[label] - largest);
 }
 
-// scale * (softmax - one at the label)
+// scale * (softmax - one at the label); nothing for a label that is no class.
 template <class T>
 void cross_entropy_gradient_row(const void* from, std::int64_t label, double scale, void* to, std::int64_t n) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
+  if (label < 0 || label >= n) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = 0;
+    return;
+  }
   const double sum = exponentials<T, true>(x, largest_of(x, n), y, n);
   const T factor = static_cast<T>(scale / sum);
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) y[i] *= factor;
-  if (label >= 0 && label < n) y[label] -= static_cast<T>(scale);
+  y[label] -= static_cast<T>(scale);
 }
 
 template <class T>
