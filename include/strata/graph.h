@@ -65,6 +65,14 @@ class Attributes {
   std::shared_ptr<const void> data_;
 };
 
+template <class T> Attributes read_attributes(const Config& config) {
+  T value{};
+  Mistakes mistakes;
+  schema_of<T>().read(&value, config, mistakes);
+  mistakes.raise();
+  return Attributes(std::move(value));
+}
+
 // One output of one node, by number. node < 0: no value.
 struct Ref {
   int node = -1;
@@ -118,6 +126,28 @@ struct OpExample {
   bool differentiable = true;                            // false: no central differences (integers, kinks, random)
 };
 
+// How an array lies on the replicas along the mesh's data axis: whole on each, split along one of its axes, or as terms
+// of which the array is the sum.
+struct Layout {
+  enum class Kind : std::uint8_t { whole, split, terms };
+  Kind kind = Kind::whole;
+  int axis = 0;                                          // of a split
+  bool operator==(const Layout&) const = default;
+};
+// What an op's shard rule is asked: the layouts its inputs have. It may ask for others (an input is then gathered or cut),
+// and says how the outputs lie.
+struct Shard {
+  std::span<const Type> inputs, outputs;                 // whole
+  const Attributes& attributes;
+  std::vector<Layout> in, out;                           // out arrives whole
+  Attributes local;                                      // arrives as `attributes`; extents in it become the replica's
+  std::int64_t batch_rows = 0, rows = 0;                 // of all replicas, of this one
+  std::int64_t extent(std::int64_t whole) const { return whole / batch_rows * rows; }  // of a split axis
+  Shape shape(const Shape& whole, const Layout& layout) const {
+    return layout.kind == Layout::Kind::split ? whole.with(layout.axis, extent(whole[layout.axis])) : whole;
+  }
+};
+
 // What may be done with an op without knowing it.
 struct Traits {
   bool elementwise = false;        // output element i depends on element i of the (broadcast) inputs only
@@ -131,18 +161,21 @@ struct Traits {
 struct OpDef {
   std::string_view name;
   std::string_view doc;
-  const Schema& (*attributes)() = nullptr;               // null: the op has none
+  const Schema& (*attributes)() = nullptr;               // &schema_of<T>; null: the op has none
+  Attributes (*read)(const Config&) = nullptr;           // &read_attributes<T>: back from what they print
   Types (*infer)(const Inference&) = nullptr;            // the outputs' types, or an Error that names the mismatch
   Values (*vjp)(const Vjp&) = nullptr;                   // the gradient of each input (null: none), in public ops
   void (*reference)(const Reference&) = nullptr;         // the definition, in plain loops over doubles; the oracle
   Values (*decompose)(std::span<const Value> inputs, const Attributes&) = nullptr;  // the same from simpler ops
   std::vector<OpExample> (*examples)() = nullptr;
-  Traits traits;
+  Traits traits{};
+  // false: with these inputs it must be decomposed or its inputs gathered. Null: likewise, unless elementwise.
+  bool (*shard)(Shard&) = nullptr;
 };
 
 // Every op of strata by name, in order; and a user's own (needed only for parsing printed graphs).
 const std::map<std::string_view, const OpDef*>& ops();
-void add_op(const OpDef& op);
+void register_op(const OpDef& op);
 
 // --- the program ----------------------------------------------------------------------------------------------------
 

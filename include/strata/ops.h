@@ -29,7 +29,6 @@ struct Rows { std::int64_t count = 1; static Schema schema(); };
 enum class Distribution { uniform, normal, bits };
 struct Random { std::string stream; std::string distribution = "uniform"; Shape shape; static Schema schema(); };
 struct Scan { std::int64_t carries = 0, sequences = 0; bool reverse = false; static Schema schema(); };
-struct Lstm { bool reverse = false; static Schema schema(); };
 struct Collective { std::string axis = "data"; static Schema schema(); };
 
 // --- leaves ---------------------------------------------------------------------------------------------------------
@@ -120,12 +119,13 @@ Value scatter_add(Value indices, Value updates, std::int64_t rows);   // gather'
 Value one_hot(Value indices, std::int64_t depth, DType dtype = DType::float32);  // all zeros outside [0, depth)
 Value random(Graph& graph, Value seed, Value step, Value first_row, const Random& random);  // see strata/scope.h
 // LSTM over x [batch, time, in], kernel [in, 4u], recurrent [u, 4u], bias [4u], gates i f c o, tanh and sigmoid; mask
-// [batch, time] bool may be null: a masked step keeps state and output. Outputs: all steps [batch, time, u], last h, last c.
-Values lstm(Value x, Value kernel, Value recurrent, Value bias, Value h0, Value c0, Value mask, bool reverse = false);
+// [batch, time] bool may be null: a masked step keeps state and output. bias, h0 and c0 may be null (zeros). Outputs: all
+// steps [batch, time, u], last h, last c. Backwards in time: reverse x and the mask.
+Values lstm(Value x, Value kernel, Value recurrent, Value bias, Value h0, Value c0, Value mask);
 
 // The body is a graph whose inputs are, in order, the carries, one step of each sequence, and the constants; its outputs
-// are the carries' next values, then what each step yields. Sequences run along axis 0. Returns the last carries, then
-// the yields stacked along axis 0.
+// are the carries' next values, then what each step yields. Sequences run along axis 0, from the last step to the first
+// when `reverse`. Returns the last carries, then the yields stacked along axis 0, each at the index of its step.
 Values scan(Graph& graph, std::shared_ptr<const Graph> body, std::span<const Value> carries,
             std::span<const Value> sequences, std::span<const Value> constants, bool reverse = false);
 

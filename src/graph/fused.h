@@ -21,4 +21,13 @@ struct Fused {
 
 extern const OpDef fused_op;
 
+// The nodes that are a body's inputs, in the order they were made: the order of a group's inputs.
+std::vector<int> body_inputs(const Graph& body);
+
+// The same program over inputs of other shapes: the body of one member of an elementwise_many group.
+Graph with_input_types(const Graph& body, std::span<const Type> types);
+
+// What a group computes, written out node by node in `graph`: how one that no kernel takes is taken apart.
+Values unfused(Graph& graph, const Node& group, std::span<const Value> inputs);
+
 }  // namespace strata
