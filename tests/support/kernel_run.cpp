@@ -126,47 +126,64 @@ std::string check_allocations(const Choice& choice, std::span<const Tensor> inpu
   return "";
 }
 
-std::string check_node(const Node& node, std::span<const Tensor> inputs, Backend& backend, std::vector<std::string>* used) {
-  Types input_types;
-  std::vector<Array> arrays(inputs.size());
-  std::vector<const Array*> given(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    input_types.push_back(inputs[i].type());
-    if (!inputs[i]) continue;
-    arrays[i] = Array(inputs[i].shape(), inputs[i].to_doubles());
-    given[i] = &arrays[i];
-  }
-  std::vector<Array> expected;
-  for (const Type& type : node.types) expected.emplace_back(type.shape);
-  node.op->reference({given, expected, input_types, node.types, node.attributes, node.bodies});
+// A node with what it reads: arrays for its reference, tensors and their formats for kernels.
+struct Given {
+  const Node& node;
+  std::vector<Array> arrays;
+  std::vector<Tensor> tensors;
+  std::vector<std::string> formats;
+  Types types;
+};
 
-  const DeviceModel device = backend.model({std::string(backend.name()), 0});
-  const std::vector<std::string> formats(inputs.size());
+std::vector<Array> reference_of(const Given& given) {
+  std::vector<const Array*> inputs(given.arrays.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = given.types[i] ? &given.arrays[i] : nullptr;
+  std::vector<Array> outputs;
+  for (const Type& type : given.node.types) outputs.emplace_back(type.shape);
+  given.node.op->reference({inputs, outputs, given.types, given.node.types, given.node.attributes, given.node.bodies});
+  return outputs;
+}
+
+// Calls f with each choice for the node, until it returns a fault.
+std::string each_choice(const Given& given, Backend& backend, const DeviceModel& device, const std::function<std::string(const Choice&)>& f) {
   for (int candidate = 0;; ++candidate) {
-    const Choice choice = backend.choose({node, input_types, node.types, formats, device, candidate});
-    if (!choice.kernel) return candidate == 0 ? cat(node.op->name, ": no kernel at all") : "";
-    if (used) used->push_back(choice.name);
-    const auto fault = [&](const std::string& what) { return cat(node.op->name, " by '", choice.name, "': ", what); };
-    if (choice.name.find(" ref") != std::string::npos) return fault("is a library's reference");
-    for (const std::string& reason : choice.refusals) {
-      if (reason.size() < 5 || reason.find(": ") == std::string::npos) return fault(cat("a refusal without a reason: ", reason));
+    const Choice choice = backend.choose({given.node, given.types, given.node.types, given.formats, device, candidate});
+    if (!choice.kernel) {
+      std::string reasons;
+      for (const std::string& reason : choice.refusals) reasons += "; " + reason;
+      return candidate == 0 ? cat(given.node.op->name, ": no kernel at all", reasons) : "";
     }
-    std::vector<Tensor> results = run_choice(choice, inputs, node.types);
+    if (const std::string why = f(choice); !why.empty()) return cat(given.node.op->name, " by '", choice.name, "': ", why);
+  }
+}
+
+std::string check_node(const Given& given, double factor, Backend& backend, const DeviceModel& device, std::vector<std::string>* used) {
+  const Node& node = given.node;
+  const std::vector<Tensor>& inputs = given.tensors;
+  const std::vector<Array> expected = reference_of(given);
+  return each_choice(given, backend, device, [&](const Choice& choice) -> std::string {
+    if (used) used->push_back(choice.name);
+    if (choice.name.find(" ref") != std::string::npos) return "is a library's reference";
+    for (const std::string& reason : choice.refusals) {
+      if (reason.find(": ") == std::string::npos) return cat("a refusal without a reason: ", reason);
+    }
     const auto compare = [&](const std::vector<Tensor>& got) -> std::string {
       for (std::size_t i = 0; i < got.size(); ++i) {
-        if (node.types[i].dtype == DType::opaque) continue;
-        double tolerance = usual_tolerance(node.types[i].dtype);
-        for (const Type& type : input_types) tolerance = std::max(tolerance, is_floating(node.types[i].dtype) ? usual_tolerance(type.dtype) : 0);
+        const DType dtype = node.types[i].dtype;
+        if (dtype == DType::opaque) continue;
+        double tolerance = usual_tolerance(dtype);
+        for (const Type& type : given.types) tolerance = std::max(tolerance, is_floating(dtype) ? usual_tolerance(type.dtype) : 0);
         std::vector<double> wanted = expected[i].data;
-        for (double& value : wanted) value = round_to(node.types[i].dtype, value);
-        if (const std::string why = difference(got[i], wanted, tolerance); !why.empty()) return cat("output ", i, ": ", why);
+        for (double& value : wanted) value = round_to(dtype, value);
+        if (const std::string why = difference(got[i], wanted, tolerance * factor); !why.empty()) return cat("output ", i, ": ", why);
       }
       return "";
     };
-    if (const std::string why = compare(results); !why.empty()) return fault(why);
-    if (choice.reference) continue;
+    const std::vector<Tensor> results = run_choice(choice, inputs, node.types);
+    if (std::string why = compare(results); !why.empty()) return why;
+    if (choice.reference) return "";
     std::vector<Tensor> again = results;
-    if (const std::string why = check_allocations(choice, inputs, again); !why.empty()) return fault(why);
+    if (std::string why = check_allocations(choice, inputs, again); !why.empty()) return why;
     for (const auto& [output, input] : choice.in_place) {
       const auto o = static_cast<std::size_t>(output), i = static_cast<std::size_t>(input);
       std::vector<void*> in, out;
@@ -176,52 +193,70 @@ std::string check_node(const Node& node, std::span<const Tensor> inputs, Backend
       for (const Tensor& tensor : again) out.push_back(tensor.address());
       out[o] = shared.address();
       const auto workspace = host_buffer(choice.workspace_bytes + 64);
-      if (choice.kernel->run({in, out, workspace->address, nullptr}) != Status::ok) return fault("failed in place");
+      if (choice.kernel->run({in, out, workspace->address, nullptr}) != Status::ok) return "failed in place";
       again[o] = Tensor(node.types[o], shared.buffer());
-      if (const std::string why = compare(again); !why.empty()) return fault(cat("in place: ", why));
+      if (const std::string why = compare(again); !why.empty()) return cat("in place: ", why);
       again[o] = results[o];
     }
-  }
+    return "";
+  });
 }
 
 }  // namespace
 
 std::string check_kernels(const Case& test, Backend& backend, std::vector<std::string>* used) {
-  std::map<std::string, Array> feeds;
+  return check_kernels(test, backend, backend.model({std::string(backend.name()), 0}), used);
+}
+
+std::string check_kernels(const Case& test, Backend& backend, const DeviceModel& device, std::vector<std::string>* used) {
+  struct Made {
+    std::unique_ptr<Given> given;
+    std::vector<Array> arrays;
+    std::vector<Tensor> tensors;
+  };
+  std::vector<Made> made(static_cast<std::size_t>(test.graph.size()));
   std::size_t next = 0;
-  std::vector<std::vector<Tensor>> made(static_cast<std::size_t>(test.graph.size()));
   for (int n = 0; n < test.graph.size(); ++n) {
     const Node& node = test.graph[n];
-    std::vector<Tensor>& outputs = made[static_cast<std::size_t>(n)];
+    Made& own = made[static_cast<std::size_t>(n)];
     if (node.op->name == "input") {
-      outputs.push_back(test.inputs[next]);
-      feeds[node.label] = Array(test.inputs[next].shape(), test.inputs[next].to_doubles());
+      own.tensors.push_back(test.inputs[next]);
+      own.arrays.emplace_back(test.inputs[next].shape(), test.inputs[next].to_doubles());
       ++next;
       continue;
     }
-    std::vector<Tensor> inputs;
-    bool opaque = false;
+    own.given = std::make_unique<Given>(Given{node, {}, {}, std::vector<std::string>(node.inputs.size()), {}});
+    int maker = -1, opaque = -1;
     for (const Ref input : node.inputs) {
-      inputs.push_back(input ? made[static_cast<std::size_t>(input.node)][static_cast<std::size_t>(input.output)] : Tensor());
-      opaque = opaque || (input && test.graph.type(input).dtype == DType::opaque);
+      const bool is_given = static_cast<bool>(input);
+      const Made* from = is_given ? &made[static_cast<std::size_t>(input.node)] : nullptr;
+      if (is_given && test.graph.type(input).dtype == DType::opaque) {
+        maker = input.node;
+        opaque = static_cast<int>(own.given->types.size());
+      }
+      own.given->types.push_back(is_given ? test.graph.type(input) : Type{});
+      own.given->arrays.push_back(is_given ? from->arrays[static_cast<std::size_t>(input.output)] : Array());
+      own.given->tensors.push_back(is_given ? from->tensors[static_cast<std::size_t>(input.output)] : Tensor());
     }
-    if (opaque) return cat(node.op->name, " reads an opaque array: check it together with its maker");
-    if (const std::string why = check_node(node, inputs, backend, used); !why.empty()) return why;
+    std::string why;
+    if (maker < 0) {
+      why = check_node(*own.given, test.tolerance, backend, device, used);
+    } else {  // with what each kernel of its maker writes
+      const Given& before = *made[static_cast<std::size_t>(maker)].given;
+      const auto output = static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(opaque)].output);
+      why = each_choice(before, backend, device, [&](const Choice& choice) {
+        own.given->tensors[static_cast<std::size_t>(opaque)] = run_choice(choice, before.tensors, before.node.types)[output];
+        own.given->formats[static_cast<std::size_t>(opaque)] = choice.opaque[output].second;
+        return check_node(*own.given, test.tolerance, backend, device, used);
+      });
+    }
+    if (!why.empty()) return why;
     // What follows computes with the references' results.
-    std::vector<Array> arrays(inputs.size()), results;
-    std::vector<const Array*> given(inputs.size());
-    Types types;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      types.push_back(inputs[i].type());
-      if (!inputs[i]) continue;
-      arrays[i] = Array(inputs[i].shape(), inputs[i].to_doubles());
-      given[i] = &arrays[i];
-    }
-    for (const Type& type : node.types) results.emplace_back(type.shape);
-    node.op->reference({given, results, types, node.types, node.attributes, node.bodies});
+    own.arrays = reference_of(*own.given);
     for (std::size_t i = 0; i < node.types.size(); ++i) {
-      const bool is_opaque = node.types[i].dtype == DType::opaque;
-      outputs.push_back(is_opaque ? Tensor() : Tensor::from_doubles(node.types[i], results[i].data));
+      const Type& type = node.types[i];
+      own.tensors.push_back(type.dtype == DType::opaque ? Tensor() : Tensor::from_doubles(type, own.arrays[i].data));
+      if (own.tensors[i]) own.arrays[i].data = own.tensors[i].to_doubles();
     }
   }
   return "";

@@ -30,6 +30,7 @@ double usual_tolerance(DType dtype);
 // What went wrong, or "". Every node of the case is run by every candidate of the backend on what the references made
 // of the nodes before it, rounded; and again in place, where a choice allows that. Names of the kernels go to `used`.
 std::string check_kernels(const Case& test, Backend& backend, std::vector<std::string>* used = nullptr);
+std::string check_kernels(const Case& test, Backend& backend, const DeviceModel& device, std::vector<std::string>* used = nullptr);
 
 // Runs a choice; opaque outputs are bytes in a uint8 tensor.
 std::vector<Tensor> run_choice(const Choice& choice, std::span<const Tensor> inputs, std::span<const Type> outputs);

@@ -60,10 +60,12 @@ std::shared_ptr<const Epilogue> Epilogue::of(const Problem& group, std::string_v
     Values operands;
     for (const Ref input : node.inputs) operands.push_back(of_node[static_cast<std::size_t>(input.node)]);
     of_node[static_cast<std::size_t>(n)] = rest.add(*node.op, operands, node.attributes, node.bodies);
-    const Type& other = operands.empty() ? node.types[0] : operands.back().type();
-    const std::size_t last_input = made->rest_inputs_.empty() ? 0 : made->rest_inputs_.back();
-    if (node.op->name == "add" && made->bias_ < 0 && made->activation_.empty() && other.shape == Shape{shape[-1]}) {
-      made->bias_ = static_cast<int>(last_input);
+    int bias = -1;
+    for (const Ref input : node.inputs) {
+      if (input_number(input.node) < inputs.size() && body.type(input).shape == Shape{shape[-1]}) bias = static_cast<int>(input_number(input.node));
+    }
+    if (node.op->name == "add" && bias >= 0 && made->bias_ < 0 && made->activation_.empty()) {
+      made->bias_ = bias;
     } else if (operands.size() == 1 && made->activation_.empty()) {
       made->activation_ = node.op->name;
     } else {

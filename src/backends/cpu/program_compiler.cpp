@@ -233,6 +233,9 @@ class ProgramCompiler {
       at(value).kept = true;
       return;
     }
+    // An array that is a result as it stands goes through a register: by the time results are stored, another one may
+    // lie where it was.
+    if (at(value).input >= 0) value = add_step(loops_.load(at(value).array_dtype), at(value).lane, value);
     Step store;
     store.loop = loops_.store(dtype);
     store.a = value;
@@ -252,7 +255,8 @@ class ProgramCompiler {
       }
     }
     std::erase_if(steps_, [](const Step& step) { return !step.used; });
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.level < b.level; });
+    const auto rank = [](const Step& step) { return std::pair(step.level, step.output >= 0); };  // stores come last
+    std::stable_sort(steps_.begin(), steps_.end(), [&](const Step& a, const Step& b) { return rank(a) < rank(b); });
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       for (const int operand : {steps_[s].a, steps_[s].b, steps_[s].c}) {
         if (operand >= 0) at(operand).last_use = static_cast<int>(s);
