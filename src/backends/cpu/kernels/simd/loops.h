@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/random.h"
 #include "strata/dtype.h"
 
 namespace strata::cpu {
@@ -81,12 +82,25 @@ struct NormLoops {
                          double* dgamma, double* dbeta);
 };
 
+struct LstmLoops {
+  void (*cell)(void* gates, const void* c_before, void* c, void* h, std::int64_t units);
+  void (*cell_gradient)(const void* gates, const void* c_before, const void* c, const void* dh, void* dc, void* dz,
+                        std::int64_t units);
+};
+
+struct PhiloxCounters {
+  std::uint32_t block[16], row_low[16], row_high[16];
+  std::uint64_t step;
+};
+
 struct Loops {
   ElementwiseLoops elementwise;
   ReduceLoops reduce;
   PoolLoops pool_float, pool_double;
   SoftmaxLoops softmax_float, softmax_double;
   NormLoops norm_float, norm_double;
+  LstmLoops lstm_float, lstm_double;
+  void (*philox)(RandomKey key, const PhiloxCounters& counters, std::uint32_t* words);  // 64 words
 };
 
 const Loops& loops_for(std::string_view isa);
