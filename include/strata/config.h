@@ -28,22 +28,22 @@ class Config {
   using Data = std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Map>;
 
   Config() = default;
-  Config(bool value, Where where = {}) : data(value), where(std::move(where)) {}
-  Config(int value, Where where = {}) : data(std::int64_t{value}), where(std::move(where)) {}
-  Config(std::int64_t value, Where where = {}) : data(value), where(std::move(where)) {}
-  Config(double value, Where where = {}) : data(value), where(std::move(where)) {}
-  Config(const char* value, Where where = {}) : data(std::string(value)), where(std::move(where)) {}
-  Config(std::string value, Where where = {}) : data(std::move(value)), where(std::move(where)) {}
-  Config(List value, Where where = {}) : data(std::move(value)), where(std::move(where)) {}
-  Config(Map value, Where where = {}) : data(std::move(value)), where(std::move(where)) {}
+  Config(bool value, Where place = {}) : data(value), where(std::move(place)) {}
+  Config(int value, Where place = {}) : data(std::int64_t{value}), where(std::move(place)) {}
+  Config(std::int64_t value, Where place = {}) : data(value), where(std::move(place)) {}
+  Config(double value, Where place = {}) : data(value), where(std::move(place)) {}
+  Config(const char* value, Where place = {}) : data(std::string(value)), where(std::move(place)) {}
+  Config(std::string value, Where place = {}) : data(std::move(value)), where(std::move(place)) {}
+  Config(List value, Where place = {}) : data(std::move(value)), where(std::move(place)) {}
+  Config(Map value, Where place = {}) : data(std::move(value)), where(std::move(place)) {}
 
   bool is_null() const { return data.index() == 0; }
   const std::string* text() const { return std::get_if<std::string>(&data); }
   const List* list() const { return std::get_if<List>(&data); }
   const Map* map() const { return std::get_if<Map>(&data); }
-  const Config* find(std::string_view key) const;      // in a map; null when absent or no map
-  void set(std::string_view key, Config value);        // in a map (null becomes one): replaces or appends
-  void set_entry(std::string key, Config value);       // appends without looking for the key
+  const Config* find(std::string_view word) const;      // in a map; null when absent or no map
+  void set(std::string_view word, Config value);        // in a map (null becomes one): replaces or appends
+  void set_entry(std::string word, Config value);       // appends without looking for the key
 
   Config at(const Where& place) const;                // a copy that stands elsewhere
 

@@ -25,8 +25,8 @@ Device device_named(std::string_view name);     // Error when it is no "backend"
 // address is valid on that device only; the host may touch it only when `host` is true.
 class Buffer {
  public:
-  Buffer(Device device, void* address, std::size_t bytes, bool host)
-      : device(std::move(device)), address(address), bytes(bytes), host(host) {}
+  Buffer(Device where, void* begin, std::size_t size, bool on_host)
+      : device(std::move(where)), address(begin), bytes(size), host(on_host) {}
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

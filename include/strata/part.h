@@ -110,7 +110,9 @@ class Names {
   const Entry* find(std::string_view word, const Where& where, Mistakes& mistakes) const;  // or a mistake, and null
   void insert(const std::string& name, const Schema& (*schema)(), std::size_t maker);
   void insert_alias(const std::string& alias, const std::string& name, std::size_t maker);
-  // Splits "relu", {Dense: {…}} or {Dense} into word and arguments.
+  // Gives the arguments to the part's own schema and to its kind's common one; its own wins where both know a word.
+  static void take(const Schema& own, void* part, const Schema& common, void* shared, const Config& args, Mistakes& mistakes);
+  // Splits "relu", {Dense: {…}} or {Dense} into word and arguments; `key` of the arguments is the word's place.
   static bool split(const Config& config, std::string_view kind, const std::string& subject, std::string& name,
                     Config& args, Mistakes& mistakes);
 
@@ -128,20 +130,18 @@ class Registry : public Names {
     makers_.push_back([](const Config& args, Mistakes& mistakes) {
       T part{};
       typename P::Common common{};
-      Config own(Config::Map{}, args.where), shared(Config::Map{}, args.where);
-      if (auto* map = args.map())
-        for (auto& [key, value] : *map)
-          (schema_of<typename P::Common>().find(key) && !schema_of<T>().find(key) ? shared : own).set_entry(key, value);
-      else if (!args.is_null()) own = args;
-      schema_of<T>().read(&part, own, mistakes);
-      schema_of<typename P::Common>().read(&common, shared, mistakes);
+      take(schema_of<T>(), &part, schema_of<typename P::Common>(), &common, args, mistakes);
       return P(std::move(part), std::move(common));
     });
     insert(schema_of<T>().name, &schema_of<T>, makers_.size() - 1);
   }
   // A further word for a part with arguments of its own: "leaky_relu" is LeakyReLU with slope 0.2.
-  void add_alias(const std::string& alias, const std::string& name, P (*make)()) {
-    makers_.push_back([make](const Config&, Mistakes&) { return make(); });
+  void add_alias(const std::string& alias, const std::string& name, P (*maker)()) {
+    makers_.push_back([maker](const Config& args, Mistakes& mistakes) {
+      P part = maker();
+      take(part.schema(), part.data(), schema_of<typename P::Common>(), &part.common(), args, mistakes);
+      return part;
+    });
     insert_alias(alias, name, makers_.size() - 1);
   }
   // From a name and its arguments. Errors carry the place.
@@ -160,7 +160,7 @@ class Registry : public Names {
     std::string name;
     Config args;
     if (!split(config, word_, subject, name, args, mistakes)) return P();
-    P part = make(name, args, args.where, mistakes);
+    P part = make(name, args, args.key, mistakes);
     return part && config.text() ? P(name) : part;           // a bare word stays one: "accuracy" is settled by shapes
   }
 
@@ -168,22 +168,23 @@ class Registry : public Names {
   std::vector<std::function<P(const Config&, Mistakes&)>> makers_;
 };
 
-// What read() reads: the bare name when no argument differs from its default, else a one-key map.
+// What read() reads: the bare name when no argument differs from its default, else a one-key map. A word is written as
+// it was given and not looked up: schemas write their defaults while the catalogue is still being made.
 template <class P>
 Config write_part(const P& part) {
-  Config own = part.schema().write(part.data(), false);
-  Config common = schema_of<typename P::Common>().write(&part.common(), false);
-  Config::Map args = own.map() ? *own.map() : Config::Map{};
-  if (auto* more = common.map()) args.insert(args.end(), more->begin(), more->end());
-  if (args.empty()) return Config(part.name());
-  return Config(Config::Map{{part.name(), Config(std::move(args))}});
+  Config args(Config::Map{});
+  if (part.word().empty()) args = part.schema().write(part.data(), false);
+  const Config common = schema_of<typename P::Common>().write(&part.common(), false);
+  for (auto& [key, value] : *common.map()) args.set_entry(key, value);
+  const std::string& name = part.word().empty() ? part.name() : part.word();
+  return args.map()->empty() ? Config(name) : Config(Config::Map{{name, std::move(args)}});
 }
 
 // A part as an argument of another.
 template <class P>
 FieldType part_field(std::string_view word) {
   FieldType type;
-  type.name = cat("a ", word);
+  type.name = cat(std::string_view("aeiou").find(word.front()) != std::string_view::npos ? "an " : "a ", word);
   type.read = [](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
     if (P part = parts<P>().read(config, subject, mistakes)) *static_cast<P*>(field) = part;
   };
@@ -192,7 +193,17 @@ FieldType part_field(std::string_view word) {
     return part.empty() ? Config() : write_part(part);
   };
   type.empty = [](const void* field) { return static_cast<const P*>(field)->empty(); };
-  type.json_schema = [] { return Config(Config::Map{{"$ref", Config("#/$defs/" + std::string(P::word))}}); };
+  type.json_schema = [word] { return Config(Config::Map{{"$ref", Config(cat("#/$defs/", word))}}); };
+  type.check = [](const void* field, const Where& where, const std::string& subject, Mistakes& mistakes) {
+    auto& part = *static_cast<const P*>(field);
+    if (part.empty()) return;
+    try {                                                    // a word is looked up here, and may be none
+      part.schema().check(part.data(), where, mistakes);
+      schema_of<typename P::Common>().check(&part.common(), where, mistakes);
+    } catch (const Error& error) {
+      mistakes.add(where, cat(subject, ": ", error.what()));
+    }
+  };
   return type;
 }
 

@@ -3,14 +3,15 @@
 // manual, JSON Schema and the conformance tests are derived from it.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <concepts>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "strata/config.h"
@@ -26,6 +27,7 @@ class Mistakes {
  public:
   void add(const Where& where, const std::string& message);
   bool empty() const { return entries_.empty(); }
+  std::size_t count() const { return entries_.size(); }
   void raise() const;                                   // throws one Error with every mistake, when there is any
 
  private:
@@ -41,6 +43,8 @@ struct FieldType {
   std::function<Config(const void* field)> write;
   std::function<bool(const void* field)> empty;         // required and not given (an empty Part); null: never
   std::function<Config()> json_schema;                  // the JSON Schema of the value
+  // What is wrong inside a value that a program made (the arguments of a Part); null: nothing can be.
+  std::function<void(const void* field, const Where&, const std::string& subject, Mistakes&)> check;
 };
 
 template <class F> struct FieldTypeOf;                  // specialised below and in part.h; `static const FieldType& get()`
@@ -49,9 +53,12 @@ template <class F> const FieldType& field_type() { return FieldTypeOf<F>::get();
 // What a value must satisfy, and how to say so. Numbers in a list are each checked.
 struct Rule {
   std::string text;
-  std::function<bool(const Config&)> holds;
+  std::function<bool(const Config&)> holds;             // of one value: null passes, a list's elements are asked one by one
   std::vector<std::string> choices;                     // for one_of
   std::optional<double> low, high;                      // for ranges
+  bool open_low = false, open_high = false;             // the end itself is not allowed
+  bool whole = false;                                   // a list is asked as one value
+  std::string in_code;                                  // the cure where the value comes from a program
 };
 Rule at_least(double low);
 Rule above(double low);
@@ -59,6 +66,7 @@ Rule between(double low, double high);                  // both ends allowed
 Rule from_up_to(double low, double high);               // low allowed, high not
 Rule one_of(std::vector<std::string> choices);
 Rule not_zero();                                        // says "in C++ write 1.0/255: 1/255 is 0 there"
+Rule not_empty();                                       // text, a list or a map with something in it
 
 // One or two whole numbers where Keras takes an int or a pair: {2, 2}, or 2 for both.
 struct Pair {
@@ -66,7 +74,7 @@ struct Pair {
   Pair() = default;
   Pair(int both) : first(both), second(both) {}
   Pair(std::int64_t both) : first(both), second(both) {}
-  Pair(std::int64_t first, std::int64_t second) : first(first), second(second) {}
+  Pair(std::int64_t one, std::int64_t other) : first(one), second(other) {}
   bool operator==(const Pair&) const = default;
 };
 
@@ -101,6 +109,8 @@ template <class T> class Optional {
   std::optional<T> value_;
 };
 
+template <class T> const Schema& schema_of();            // T::schema(), built once
+
 class Schema {
  public:
   struct Arg {
@@ -120,7 +130,7 @@ class Schema {
   };
   enum class Masking { drops, passes, uses };            // what a layer does with its input's mask
 
-  Schema(std::string name, std::string doc) : name(std::move(name)), doc(std::move(doc)) {}
+  Schema(std::string class_name, std::string about) : name(std::move(class_name)), doc(std::move(about)) {}
 
   // `name` is the argument's word everywhere; a default that breaks its own rule, or an empty Part, means "required".
   template <class T, class F>
@@ -137,10 +147,10 @@ class Schema {
     append_kept(field_name, field_type<std::remove_cv_t<F>>(), offset);
     return std::move(*this);
   }
-  template <class T>
-  Schema example(T (*make)(), std::vector<Shape> inputs = {}, std::vector<DType> dtypes = {}, std::int64_t high = 0) && {
-    examples.push_back({[make] { const T part = make(); return T::schema().write(&part); }, std::move(inputs),
-                        std::move(dtypes), high});
+  template <class F>                                    // F: a function without arguments that gives the part
+  Schema example(F make, std::vector<Shape> inputs = {}, std::vector<DType> dtypes = {}, std::int64_t high = 0) && {
+    examples.push_back({[make] { const auto part = make(); return schema_of<std::remove_cv_t<decltype(part)>>().write(&part, false); },
+                        std::move(inputs), std::move(dtypes), high});
     return std::move(*this);
   }
   Schema masking(Masking what) && { mask = what; return std::move(*this); }
@@ -148,9 +158,13 @@ class Schema {
   Schema keeps_dtype() && { autocast = false; return std::move(*this); }               // inputs are not cast
   Schema alias(std::string word) && { aliases.push_back(std::move(word)); return std::move(*this); }
 
-  void read(void* self, const Config& args, Mistakes& mistakes) const;  // fills the struct, or adds mistakes with place
+  // Fills the struct, or adds mistakes with their places. Takes a map of arguments, null (all defaults), or the bare value
+  // of the one required argument. `common` only lends its words to suggestions.
+  void read(void* self, const Config& args, Mistakes& mistakes, const Schema* common = nullptr) const;
   Config write(const void* self, bool defaults_too = true) const;
-  void check(const void* self, const Where& where, Mistakes& mistakes) const;
+  void check(const void* self, const Where& where, Mistakes& mistakes) const;  // a struct that a program made
+  void read_kept(void* self, const Config& state, Mistakes& mistakes) const;   // what .keeps declared
+  Config write_kept(const void* self) const;
   const Arg* find(std::string_view arg_name) const;
   std::string page() const;                              // the manual, as plain text
 
@@ -166,9 +180,10 @@ class Schema {
  private:
   void append(std::string_view, std::string_view, const FieldType&, std::ptrdiff_t, const void* fallback, Rule);
   void append_kept(std::string_view, const FieldType&, std::ptrdiff_t);
+  void require(const Arg& arg, const Where& where, Mistakes& mistakes) const;
+  void obey(const Arg& arg, const void* self, const Config* said, const Where& where, Mistakes& mistakes) const;
 };
 
-// Built once per type.
 template <class T> const Schema& schema_of() {
   static const Schema schema = T::schema();
   return schema;
@@ -192,9 +207,9 @@ template <> struct FieldTypeOf<Config> { static const FieldType& get(); };  // a
 
 // The untyped halves of the containers below.
 FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void* (*emplace)(void*),
-                         const void* (*get)(const void*), void (*reset)(void*));
+                         const void* (*value)(const void*), void (*reset)(void*));
 FieldType list_field(const FieldType& inner, std::size_t (*size)(const void*), void* (*append)(void*),
-                     const void* (*get)(const void*, std::size_t), void (*clear)(void*));
+                     const void* (*item)(const void*, std::size_t), void (*clear)(void*));
 FieldType map_field(const FieldType& inner, void* (*insert)(void*, const std::string&), void (*clear)(void*),
                     void (*each)(const void*, const std::function<void(const std::string&, const void*)>&));
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration values as text and back.
+// Configuration values: finding, setting, and writing them as one line of flow style.
 #include "strata/config.h"
 
-#include <charconv>
+#include <cmath>
 
+#include "schema/numbers.h"
 #include "strata/error.h"
-#include "strata/schema.h"
 
 namespace strata {
 
@@ -16,174 +16,29 @@ std::string locate(const Where& where) {
   return text + (where.line ? cat(where.file, ":", where.line, ":", where.column, ": ") : where.file + ": ");
 }
 
-const Config* Config::find(std::string_view key) const {
+const Config* Config::find(std::string_view word) const {
   if (const Map* entries = map())
     for (const auto& [name, value] : *entries)
-      if (name == key) return &value;
+      if (name == word) return &value;
   return nullptr;
 }
 
-void Config::set(std::string_view key, Config value) {
+void Config::set(std::string_view word, Config value) {
   if (is_null()) data = Map{};
+  STRATA_CHECK(map(), "'", word, "' is set in ", *this, ", which is no map");
   for (auto& [name, old] : std::get<Map>(data))
-    if (name == key) {
+    if (name == word) {
       old = std::move(value);
       return;
     }
-  set_entry(std::string(key), std::move(value));
+  set_entry(std::string(word), std::move(value));
 }
 
-void Config::set_entry(std::string key, Config value) {
+void Config::set_entry(std::string word, Config value) {
   if (is_null()) data = Map{};
-  std::get<Map>(data).emplace_back(std::move(key), std::move(value));
+  STRATA_CHECK(map(), "'", word, "' is set in ", *this, ", which is no map");
+  std::get<Map>(data).emplace_back(std::move(word), std::move(value));
 }
-
-namespace {
-
-// Text that reads back as text, not as a number, a bool, null or structure.
-bool plain_text(const std::string& text) {
-  if (text.empty() || text == "true" || text == "false" || text == "null" || read_number(text)) return false;
-  if (text.front() == ' ' || text.back() == ' ' || text.front() == '-' || text.front() == '+' || text.front() == '.') return false;
-  if (text.front() >= '0' && text.front() <= '9') return false;
-  return text.find_first_of(",:[]{}#\"'\\\n\t&*!|>%@`") == std::string::npos;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else out += c;
-  }
-  return out + "\"";
-}
-
-struct Printer {
-  std::string operator()(std::monostate) const { return "null"; }
-  std::string operator()(bool value) const { return to_text(value); }
-  std::string operator()(std::int64_t value) const { return to_text(value); }
-  std::string operator()(double value) const {
-    std::string text = to_text(value);
-    // A number that was a double stays one.
-    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
-  }
-  std::string operator()(const std::string& text) const { return plain_text(text) ? text : quoted(text); }
-  std::string operator()(const Config::List& list) const {
-    std::string out = "[";
-    for (const auto& item : list) out += (out.size() > 1 ? ", " : "") + to_text(item);
-    return out + "]";
-  }
-  std::string operator()(const Config::Map& map) const {
-    std::string out = "{";
-    for (const auto& [key, value] : map) out += (out.size() > 1 ? ", " : "") + (plain_text(key) ? key : quoted(key)) + ": " + to_text(value);
-    return out + "}";
-  }
-};
-
-// Reads flow style: {a: 1, b: [x, "y z"]}. Unquoted words become numbers, true, false or null where they look so.
-class FlowReader {
- public:
-  FlowReader(std::string_view text, const Where& where) : text_(text), where_(where) {}
-
-  Config read() {
-    Config value = read_value(0);
-    skip();
-    if (at_ != text_.size()) fail(cat("'", text_.substr(at_, 20), "' stands after the value"));
-    return value;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const { throw Error(cat(locate(here()), what)); }
-  Where here() const {
-    Where where = where_;
-    where.column += static_cast<int>(at_);
-    return where;
-  }
-  void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
-  }
-  bool take(char c) {
-    skip();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-
-  std::string read_quoted(char quote) {
-    std::string out;
-    while (true) {
-      if (at_ >= text_.size()) fail("a quoted text is not closed");
-      const char c = text_[at_++];
-      if (c == quote) return out;
-      if (c == '\\' && quote == '"' && at_ < text_.size()) {
-        const char next = text_[at_++];
-        out += next == 'n' ? '\n' : next == 't' ? '\t' : next;
-      } else {
-        out += c;
-      }
-    }
-  }
-
-  Config read_value(int depth) {
-    if (depth > 100) fail("nested more than 100 deep");
-    skip();
-    const Where start = here();
-    if (take('[')) {
-      Config::List list;
-      while (!take(']')) {
-        if (!list.empty() && !take(',')) fail("',' or ']' is expected here");
-        if (take(']')) break;
-        list.push_back(read_value(depth + 1));
-      }
-      return Config(std::move(list), start);
-    }
-    if (take('{')) {
-      Config map(Config::Map{}, start);
-      bool first = true;
-      while (!take('}')) {
-        if (!first && !take(',')) fail("',' or '}' is expected here");
-        if (take('}')) break;
-        first = false;
-        skip();
-        const Where key_place = here();
-        std::string key = take('"') ? read_quoted('"') : take('\'') ? read_quoted('\'') : read_word();
-        if (key.empty()) fail("a key is expected here");
-        if (map.find(key)) fail(cat("the key '", key, "' stands twice"));
-        Config value;
-        if (take(':')) value = read_value(depth + 1);
-        value.key = key_place;
-        map.set_entry(std::move(key), std::move(value));
-      }
-      return map;
-    }
-    if (take('"')) return Config(read_quoted('"'), start);
-    if (take('\'')) return Config(read_quoted('\''), start);
-    const std::string word = read_word();
-    if (word.empty() || word == "null" || word == "~") return Config().at(start);
-    if (word == "true") return Config(true, start);
-    if (word == "false") return Config(false, start);
-    if (word.find_first_not_of("-+0123456789") == std::string::npos)
-      if (auto integer = read_integer(word)) return Config(*integer, start);
-    if (auto number = read_number(word); number && word.find('/') == std::string::npos) return Config(*number, start);
-    Config text(word, start);
-    text.plain = true;
-    return text;
-  }
-
-  std::string read_word() {
-    std::string word;
-    while (at_ < text_.size() && std::string_view(",:[]{}\n").find(text_[at_]) == std::string_view::npos) word += text_[at_++];
-    while (!word.empty() && word.back() == ' ') word.pop_back();
-    return word;
-  }
-
-  std::string_view text_;
-  Where where_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
 
 Config Config::at(const Where& place) const {
   Config copy = *this;
@@ -191,8 +46,77 @@ Config Config::at(const Where& place) const {
   return copy;
 }
 
-std::string to_text(const Config& config) { return std::visit(Printer{}, config.data); }
+namespace {
 
-Config parse_flow(std::string_view text, const Where& where) { return FlowReader(text, where).read(); }
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// Whether the text, bare, is read as one word by flow style and by YAML in any place.
+bool is_word(std::string_view text) {
+  if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return false;
+  if (std::string_view("?!&*|>'\"%@`#").find(text.front()) != std::string_view::npos) return false;
+  if (text.front() == '-' && (text.size() == 1 || text[1] == ' ' || text[1] == '-')) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_control(text[i]) || std::string_view(",[]{}").find(text[i]) != std::string_view::npos) return false;
+    if (text[i] == ':' && text[i + 1] == ' ') return false;
+    if (text[i] == '#' && text[i - 1] == ' ') return false;
+  }
+  return true;
+}
+
+// Text that was meant as text but would, bare, be taken for something else.
+bool looks_typed(const std::string& text) {
+  static constexpr std::string_view words[] = {"null", "Null", "NULL", "~", "true", "True", "TRUE", "false", "False", "FALSE",
+                                               ".inf", "-.inf", "+.inf", ".nan"};
+  for (const std::string_view word : words)
+    if (text == word) return true;
+  return static_cast<bool>(read_numeral(text).value);
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\', out += c;
+    else if (c == '\n') out += "\\n";
+    else if (c == '\t') out += "\\t";
+    else if (is_control(c)) {
+      constexpr std::string_view digits = "0123456789abcdef";
+      out += "\\x";
+      out += digits[static_cast<unsigned char>(c) >> 4];
+      out += digits[static_cast<unsigned char>(c) & 15];
+    } else out += c;
+  }
+  return out + "\"";
+}
+
+std::string text_of(const std::string& text, bool plain) {
+  return is_word(text) && (plain || !looks_typed(text)) ? text : quoted(text);
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value < 0 ? "-.inf" : ".inf";
+  const std::string text = to_text(value);
+  return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;  // a double stays one
+}
+
+}  // namespace
+
+std::string to_text(const Config& config) {
+  if (const auto* value = std::get_if<bool>(&config.data)) return to_text(*value);
+  if (const auto* value = std::get_if<std::int64_t>(&config.data)) return to_text(*value);
+  if (const auto* value = std::get_if<double>(&config.data)) return number_text(*value);
+  if (const auto* text = config.text()) return text_of(*text, config.plain);
+  if (const auto* list = config.list()) {
+    std::string out = "[";
+    for (const Config& item : *list) out += (out.size() > 1 ? ", " : "") + to_text(item);
+    return out + "]";
+  }
+  if (const auto* map = config.map()) {
+    std::string out = "{";
+    for (const auto& [key, value] : *map) out += (out.size() > 1 ? ", " : "") + text_of(key, true) + ": " + to_text(value);
+    return out + "}";
+  }
+  return "null";
+}
 
 }  // namespace strata

@@ -1,97 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading, writing and checking structs by their schema; rules; mistakes gathered.
+// Reading, writing and checking structs by their schema.
 #include "strata/schema.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cmath>
-#include <fstream>
 
 #include "base/text.h"
+#include "schema/shown.h"
 
 namespace strata {
-
 namespace {
-
-// The source line with a caret below the column; empty where the file cannot be read again.
-std::string excerpt(const Where& where) {
-  if (where.file.empty() || !where.line) return "";
-  std::ifstream in(where.file);
-  std::string line;
-  for (int i = 0; i < where.line; ++i)
-    if (!std::getline(in, line)) return "";
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  if (line.size() > 200 || where.column < 1) return "";
-  std::string caret;
-  for (int i = 1; i < where.column && i <= static_cast<int>(line.size()); ++i) caret += line[static_cast<std::size_t>(i - 1)] == '\t' ? '\t' : ' ';
-  return cat("\n    ", line, "\n    ", caret, "^");
-}
 
 const void* at(const void* self, std::ptrdiff_t offset) { return static_cast<const char*>(self) + offset; }
 void* at(void* self, std::ptrdiff_t offset) { return static_cast<char*>(self) + offset; }
 
-std::optional<double> number_in(const Config& config) {
-  if (const auto* integer = std::get_if<std::int64_t>(&config.data)) return static_cast<double>(*integer);
-  if (const auto* number = std::get_if<double>(&config.data)) return *number;
-  return {};
+// The first value that breaks the rule: the value itself, or an item of a list; null when none does.
+const Config* breach(const Rule& rule, const Config& value) {
+  if (!rule.holds || value.is_null()) return nullptr;
+  if (value.list() && !rule.whole) {
+    for (const Config& item : *value.list()) {
+      if (const Config* broken = breach(rule, item)) return broken;
+    }
+    return nullptr;
+  }
+  return rule.holds(value) ? nullptr : &value;
 }
 
-// A rule over one number holds for a list when it holds for each; null (an absent Optional) always passes.
-std::function<bool(const Config&)> each_number(std::function<bool(double)> holds) {
-  return [holds = std::move(holds)](const Config& config) {
-    if (config.is_null()) return true;
-    if (const auto* list = config.list())
-      return std::ranges::all_of(*list, [&](const Config& item) { return !number_in(item) || holds(*number_in(item)); });
-    return !number_in(config) || holds(*number_in(config));
-  };
-}
+const Where& key_place(const Config& value) { return value.key.line > 0 || !value.key.origin.empty() ? value.key : value.where; }
+
+std::string subject_of(const std::string& name, const std::string& arg) { return cat(name, ": '", arg, "'"); }
 
 }  // namespace
 
-void Mistakes::add(const Where& where, const std::string& message) { entries_.push_back({where, message}); }
-
-void Mistakes::raise() const {
-  if (entries_.empty()) return;
-  std::vector<Entry> sorted = entries_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.where.file, a.where.line, a.where.column) < std::tie(b.where.file, b.where.line, b.where.column);
-  });
-  std::string text;
-  for (const Entry& entry : sorted) text += (text.empty() ? "" : "\n") + locate(entry.where) + entry.text + excerpt(entry.where);
-  throw Error(text);
-}
-
-Rule at_least(double low) {
-  return {cat("at least ", low), each_number([=](double v) { return v >= low; }), {}, low, {}};
-}
-Rule above(double low) {
-  return {cat("above ", low), each_number([=](double v) { return v > low; }), {}, low, {}};
-}
-Rule between(double low, double high) {
-  return {cat("between ", low, " and ", high), each_number([=](double v) { return v >= low && v <= high; }), {}, low, high};
-}
-Rule from_up_to(double low, double high) {
-  return {cat("at least ", low, " and below ", high), each_number([=](double v) { return v >= low && v < high; }), {}, low, high};
-}
-Rule not_zero() {
-  return {"anything but 0 (in C++ write 1.0/255: 1/255 is 0 there)", each_number([](double v) { return v != 0; }), {}, {}, {}};
-}
-Rule one_of(std::vector<std::string> choices) {
-  Rule rule;
-  rule.text = "one of " + listed(choices, "or");
-  rule.choices = choices;
-  rule.holds = [choices = std::move(choices)](const Config& config) {
-    return config.is_null() || (config.text() && std::ranges::find(choices, *config.text()) != choices.end());
-  };
-  return rule;
+std::string shown(const Config& config) {
+  constexpr std::size_t most = 60;
+  std::string text = to_text(config);
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  return text.substr(0, end) + "…";
 }
 
 void Schema::append(std::string_view arg_name, std::string_view about, const FieldType& type, std::ptrdiff_t offset, const void* fallback, Rule rule) {
+  STRATA_CHECK(!find(arg_name), name, " has two arguments '", arg_name, "'");
   Arg arg{std::string(arg_name), std::string(about), &type, offset, {}, std::move(rule), false};
-  if (type.empty && type.empty(fallback)) arg.required = true;
-  else arg.fallback = type.write(fallback);
-  if (!arg.required && arg.rule.holds && !arg.rule.holds(arg.fallback)) arg.required = true;
+  arg.required = type.empty && type.empty(fallback);
+  if (!arg.required) {
+    arg.fallback = type.write(fallback);
+    arg.required = breach(arg.rule, arg.fallback) != nullptr;
+  }
   args.push_back(std::move(arg));
 }
 
@@ -104,45 +60,67 @@ const Schema::Arg* Schema::find(std::string_view arg_name) const {
   return it == args.end() ? nullptr : &*it;
 }
 
-void Schema::read(void* self, const Config& config, Mistakes& mistakes) const {
-  std::vector<std::string> names;
-  for (const Arg& arg : args) names.push_back(arg.name);
-  std::vector<std::string> given;
-  auto take = [&](const Arg& arg, const Config& value) {
-    given.push_back(arg.name);
-    const std::string subject = cat(name, ": '", arg.name, "'");
-    arg.type->read(at(self, arg.offset), value, subject, mistakes);
+void Schema::require(const Arg& arg, const Where& where, Mistakes& mistakes) const {
+  mistakes.add(where, cat(name, " needs '", arg.name, "' (", arg.type->name, arg.rule.text.empty() ? "" : ", ", arg.rule.text, "): ", arg.doc));
+}
+
+// `said` is what a file says, in its own words and with its places; null where the value comes from a program.
+void Schema::obey(const Arg& arg, const void* self, const Config* said, const Where& where, Mistakes& mistakes) const {
+  const Config value = arg.type->write(at(self, arg.offset));
+  const Config* broken = breach(arg.rule, value);
+  if (!broken) return;
+  const Config* words = said;
+  if (said && said->list() && value.list() && said->list()->size() == value.list()->size()) {
+    for (std::size_t i = 0; i < value.list()->size(); ++i) {
+      if (&(*value.list())[i] == broken) words = &(*said->list())[i];
+    }
+  }
+  const std::string near = broken->text() ? did_you_mean(*broken->text(), arg.rule.choices) : "";
+  mistakes.add(words ? words->where : where, cat(subject_of(name, arg.name), " must be ", arg.rule.text, ", got ",
+                                                 words && words->text() ? shown(*words) : shown(*broken), near, said ? "" : arg.rule.in_code));
+}
+
+void Schema::read(void* self, const Config& config, Mistakes& mistakes, const Schema* common) const {
+  std::vector<const Arg*> given;
+  const auto is_given = [&](const Arg& arg) { return std::ranges::find(given, &arg) != given.end(); };
+  const auto take = [&](const Arg& arg, const Config& value) {
+    given.push_back(&arg);
+    const std::size_t before = mistakes.count();
+    arg.type->read(at(self, arg.offset), value, subject_of(name, arg.name), mistakes);
+    if (mistakes.count() == before) obey(arg, self, &value, value.where, mistakes);
   };
+
   if (const auto* map = config.map()) {
     for (const auto& [key, value] : *map) {
       const Arg* arg = find(key);
-      const Where& place = value.key.line || !value.key.file.empty() ? value.key : value.where;
-      if (!arg) mistakes.add(place, cat(name, " has no argument '", key, "'", did_you_mean(key, names)));
-      else if (std::ranges::find(given, key) != given.end()) mistakes.add(place, cat(name, ": '", key, "' is given twice"));
-      else take(*arg, value);
+      if (arg && is_given(*arg)) {
+        mistakes.add(key_place(value), cat(subject_of(name, key), " is given twice"));
+      } else if (arg) {
+        take(*arg, value);
+      } else {
+        std::vector<std::string> words;
+        for (const Arg& known : args) words.push_back(known.name);
+        const std::string own = words.empty() ? "it takes none of its own" : cat("it takes ", listed(words));
+        if (common)
+          for (const Arg& known : common->args) words.push_back(known.name);
+        const std::string near = did_you_mean(key, words);
+        mistakes.add(key_place(value), cat(name, " has no argument '", key, "'", near.empty() ? cat("; ", own) : near));
+      }
     }
   } else if (!config.is_null()) {
-    // One required argument may stand alone: Dense: 10.
-    const Arg* only = nullptr;
-    for (const Arg& arg : args) {
-      if (!arg.required) continue;
-      if (only) { only = nullptr; break; }
-      only = &arg;
+    const auto required = std::ranges::count_if(args, &Arg::required);
+    if (required != 1) {
+      const std::string name_of_first = args.empty() ? "" : cat(", as in {", args[0].name, ": …}");
+      return mistakes.add(config.where, cat(name, args.empty() ? " takes no arguments" : " takes named arguments", name_of_first, "; got ", shown(config)));
     }
-    if (!only) return mistakes.add(config.where, cat(name, " takes named arguments, as in {", args.empty() ? "" : args[0].name + ": …", "}; got ", to_text(config)));
-    take(*only, config);
+    take(*std::ranges::find_if(args, &Arg::required), config);
   }
-  for (const Arg& arg : args)
-    if (arg.required && std::ranges::find(given, arg.name) == given.end())
-      mistakes.add(config.where, cat(name, " needs '", arg.name, "' (", arg.type->name, arg.rule.text.empty() ? "" : ", " + arg.rule.text, "): ", arg.doc));
-  if (!mistakes.empty()) return;
+
+  // Asked of the struct, not of the map: a word such as leaky_relu comes with arguments already set.
   for (const Arg& arg : args) {
-    if (!arg.rule.holds || std::ranges::find(given, arg.name) == given.end()) continue;
-    const Config value = arg.type->write(at(self, arg.offset));
-    if (arg.rule.holds(value)) continue;
-    const Config* said = config.find(arg.name);
-    const std::string near = value.text() ? did_you_mean(*value.text(), arg.rule.choices) : "";
-    mistakes.add(said ? said->where : config.where, cat(name, ": '", arg.name, "' must be ", arg.rule.text, ", got ", to_text(value), near));
+    if (!arg.required || is_given(arg)) continue;
+    const void* field = at(self, arg.offset);
+    if ((arg.type->empty && arg.type->empty(field)) || breach(arg.rule, arg.type->write(field))) require(arg, config.where, mistakes);
   }
 }
 
@@ -157,63 +135,30 @@ Config Schema::write(const void* self, bool defaults_too) const {
 
 void Schema::check(const void* self, const Where& where, Mistakes& mistakes) const {
   for (const Arg& arg : args) {
-    if (arg.type->empty && arg.type->empty(at(self, arg.offset))) {
-      if (arg.required) mistakes.add(where, cat(name, " needs '", arg.name, "' (", arg.type->name, "): ", arg.doc));
+    const void* field = at(self, arg.offset);
+    if (arg.type->empty && arg.type->empty(field)) {
+      require(arg, where, mistakes);
       continue;
     }
+    if (arg.type->check) arg.type->check(field, where, subject_of(name, arg.name), mistakes);
     if (!arg.rule.holds) continue;
-    const Config value = arg.type->write(at(self, arg.offset));
-    if (!arg.rule.holds(value)) {
-      const std::string near = value.text() ? did_you_mean(*value.text(), arg.rule.choices) : "";
-      mistakes.add(where, cat(name, ": '", arg.name, "' must be ", arg.rule.text, ", got ", to_text(value), near));
-    }
+    if (arg.required && arg.type->write(field) == arg.fallback) require(arg, where, mistakes);
+    else obey(arg, self, nullptr, where, mistakes);
   }
 }
 
-std::string Schema::page() const {
-  std::string text = cat(name, "\n  ", doc, "\n");
-  for (const Arg& arg : args) {
-    text += cat("\n  ", arg.name, " (", arg.type->name, arg.required ? ", required)" : cat(", default ", to_text(arg.fallback), ")"), "\n      ", arg.doc);
-    if (!arg.rule.text.empty()) text += cat(" Must be ", arg.rule.text, ".");
-    text += "\n";
+void Schema::read_kept(void* self, const Config& state, Mistakes& mistakes) const {
+  for (const Arg& field : kept) {
+    const Config* value = state.find(field.name);
+    if (value) field.type->read(at(self, field.offset), *value, subject_of(name, field.name), mistakes);
+    else mistakes.add(state.where, cat(name, ": the saved state has no '", field.name, "'"));
   }
-  for (std::size_t i = 0; i < examples.size(); ++i) text += cat(i ? "" : "\n  Examples\n", "      ", name, ": ", to_text(examples[i].args()), "\n");
-  return text;
 }
 
-std::optional<std::int64_t> read_integer(std::string_view text) {
-  const auto number = read_number(text);
-  if (!number || *number != std::floor(*number) || std::abs(*number) > 9007199254740992.0) return {};
-  if (text.find_first_of(".eE/") != std::string_view::npos && text.find('/') != std::string_view::npos) return {};
-  return static_cast<std::int64_t>(*number);
-}
-
-std::optional<double> read_number(std::string_view text) {
-  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
-    const auto above = read_number(trim(text.substr(0, slash))), below = read_number(trim(text.substr(slash + 1)));
-    if (!above || !below || *below == 0 || text.find('/', slash + 1) != std::string_view::npos) return {};
-    return *above / *below;
-  }
-  std::string digits;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '_') {
-      const bool between = i > 0 && i + 1 < text.size() && std::isdigit(text[i - 1]) && std::isdigit(text[i + 1]);
-      if (!between) return {};
-      continue;
-    }
-    if (!std::isdigit(c) && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E') return {};
-    digits += c;
-  }
-  std::string_view rest = digits;
-  if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) rest.remove_prefix(1);
-  if (rest.empty() || (!std::isdigit(rest[0]) && !(rest[0] == '.' && rest.size() > 1 && std::isdigit(rest[1])))) return {};
-  if (rest.size() > 1 && rest[0] == '0' && std::isdigit(rest[1])) return {};  // 010 is eight to some and ten to others
-  double value = 0;
-  const char* begin = digits.data() + (digits[0] == '+' ? 1 : 0);
-  const auto [end, error] = std::from_chars(begin, digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) return {};
-  return value;
+Config Schema::write_kept(const void* self) const {
+  Config state(Config::Map{});
+  for (const Arg& field : kept) state.set_entry(field.name, field.type->write(at(self, field.offset)));
+  return state;
 }
 
 }  // namespace strata
