@@ -36,7 +36,7 @@ Choice KernelTable::choose(const Problem& problem) const {
       return choice;
     }
   } else {
-    refusals.push_back(cat("no kernel for ", key));
+    refusals.push_back(cat(key, ": the backend has no kernel"));
   }
   Choice none;
   none.refusals = std::move(refusals);

@@ -22,6 +22,12 @@ class PoolShape {
 
   std::int64_t n, h, w, channels, oh, ow;
 
+  // Whether every window has a place inside the array.
+  bool fits() const {
+    const Pooling& p = pooling_;
+    return p.pad_low.first < p.window.first && p.pad_low.second < p.window.second && (oh - 1) * p.strides.first - p.pad_low.first < h &&
+           (ow - 1) * p.strides.second - p.pad_low.second < w && places() <= 65536;
+  }
   int places() const { return static_cast<int>(pooling_.window.first * pooling_.window.second); }
   std::int64_t work() const { return n * oh * ow * channels * places(); }
   bool overlaps() const { return pooling_.strides.first < pooling_.window.first || pooling_.strides.second < pooling_.window.second; }
@@ -91,7 +97,7 @@ Choice max_pool(const Problem& problem) {
   const PoolShape s(problem.inputs[0].shape, problem.outputs[0].shape, problem.node.attributes.as<Pooling>());
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
-  if (s.places() > 65536) return refuse(cat("a window of ", s.places(), " places"));
+  if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
   const std::int64_t index_width = s.places() <= byte_places ? 1 : 2;
   const auto loop = e.loops->max[index_width - 1];
   const int threads = problem.device.threads;
@@ -115,6 +121,7 @@ Choice max_pool_gradient(const Problem& problem) {
   const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape, problem.node.attributes.as<PoolingGradient>().pooling);
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
+  if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
   if (problem.formats[1] != index_format(s)) return refuse(cat("the index has the format '", problem.formats[1], "'"));
   const std::int64_t index_width = s.places() <= byte_places ? 1 : 2;
   const auto loop = e.loops->max_gradient[index_width - 1][s.overlaps()];
@@ -133,10 +140,30 @@ Choice max_pool_gradient(const Problem& problem) {
   return accept(run, static_cast<std::size_t>(threads) * s.thread_bytes());
 }
 
+Choice max_pick(const Problem& problem) {
+  const PoolShape s(problem.inputs[0].shape, problem.outputs[0].shape, problem.node.attributes.as<Pooling>());
+  const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
+  if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
+  if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
+  if (problem.formats[1] != index_format(s)) return refuse(cat("the index has the format '", problem.formats[1], "'"));
+  const std::int64_t index_width = s.places() <= byte_places ? 1 : 2;
+  const auto loop = e.loops->pick[index_width - 1];
+  const int threads = problem.device.threads;
+  const auto run = [=](const Launch& l) {
+    for_rows(s, false, l, threads, [&](std::int64_t image, std::int64_t oy, char* memory) {
+      s.row(image, oy, memory, [&](const PoolRun& pixels, std::int64_t y) {
+        loop(pixels, l.inputs[0], static_cast<const char*>(l.inputs[1]) + y * index_width, static_cast<char*>(l.outputs[0]) + y * e.width);
+      });
+    });
+  };
+  return accept(run, static_cast<std::size_t>(threads) * s.thread_bytes());
+}
+
 Choice average_pool(const Problem& problem) {
   const PoolShape s(problem.inputs[0].shape, problem.outputs[0].shape, problem.node.attributes.as<Pooling>());
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
+  if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
   const auto loop = e.loops->average;
   const int threads = problem.device.threads;
   const auto run = [=](const Launch& l) {
@@ -153,6 +180,7 @@ Choice average_pool_gradient(const Problem& problem) {
   const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape, problem.node.attributes.as<PoolingGradient>().pooling);
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
+  if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
   const auto loop = e.loops->average_gradient[s.overlaps()];
   const std::size_t image_bytes = static_cast<std::size_t>(s.h * s.w * s.channels * e.width);
   const int threads = problem.device.threads;
@@ -174,6 +202,7 @@ Choice average_pool_gradient(const Problem& problem) {
 void kernels_pooling(KernelTable& table) {
   add_both(table, "max_pool2d", "windows", max_pool);
   add_both(table, "max_pool2d_gradient", "windows", max_pool_gradient);
+  add_both(table, "max_pool2d_pick", "windows", max_pick);
   add_both(table, "average_pool2d", "windows", average_pool);
   add_both(table, "average_pool2d_gradient", "windows", average_pool_gradient);
 }

@@ -53,6 +53,7 @@ struct PoolRun {
 struct PoolLoops {
   void (*max[2])(const PoolRun&, const void* x, void* y, void* indices);
   void (*max_gradient[2][2])(const PoolRun&, const void* dy, const void* indices, void* dx);
+  void (*pick[2])(const PoolRun&, const void* x, const void* indices, void* y);
   void (*average)(const PoolRun&, const void* x, void* y, void*);
   void (*average_gradient[2])(const PoolRun&, const void* dy, const void*, void* dx);
 };

@@ -89,6 +89,19 @@ void max_unpool(const PoolRun& run, const void* gradient, const void* indices, v
   }
 }
 
+template <class T, class Index>
+void max_pick(const PoolRun& run, const void* from, const void* indices, void* to) {
+  for (std::int64_t pixel = 0; pixel < run.pixels; ++pixel) {
+    const T* x = static_cast<const T*>(from) + pixel * run.step;
+    const Index* index = static_cast<const Index*>(indices) + pixel * run.channels;
+    T* y = static_cast<T*>(to) + pixel * run.channels;
+    for (int tap = 0; tap < run.taps; ++tap) {
+      const T* next = x + run.offsets[tap];
+      for (std::int64_t c = 0; c < run.channels; ++c) y[c] = index[c] == run.numbers[tap] ? next[c] : tap == 0 ? T(0) : y[c];
+    }
+  }
+}
+
 template <class T>
 void average_pool(const PoolRun& run, const void* from, void* to, void*) {
   const T scale = T(1) / static_cast<T>(run.taps);
@@ -126,6 +139,7 @@ constexpr PoolLoops pool_loops_of{
     {max_pool<T, std::uint8_t>, max_pool<T, std::uint16_t>},
     {{max_unpool<T, std::uint8_t, false>, max_unpool<T, std::uint8_t, true>},
      {max_unpool<T, std::uint16_t, false>, max_unpool<T, std::uint16_t, true>}},
+    {max_pick<T, std::uint8_t>, max_pick<T, std::uint16_t>},
     average_pool<T>,
     {average_unpool<T, false>, average_unpool<T, true>}};
 
