@@ -8,6 +8,7 @@
 #include "backends/cpu/kernel.h"
 #include "backends/cpu/kernels/simd/loops.h"
 #include "backends/cpu/machine.h"
+#include "backends/cpu/strided.h"
 #include "backends/cpu/through_float.h"
 #include "strata/ops.h"
 
@@ -23,6 +24,7 @@ struct Lstm {
   const LstmLoops& loops;
   std::int64_t batch, time, features, units;
   int threads;
+  StridedCopy turn;                               // [units, 4 units] to [4 units, units]
 
   std::int64_t gates_row() const { return time * 4 * units; }
   std::int64_t states_row() const { return time * units; }
@@ -93,8 +95,11 @@ struct Lstm {
     std::copy_n(before(r.h, l.inputs[h0_at], zeros, b, t), units, h);
   }
 
-  // dh, dc, the gradient of what is shown, and the sums' gradients of all steps; the states before each step.
-  std::size_t backward_workspace() const { return 4 * row_bytes() + gate_bytes() + state_bytes(); }
+  // dh, dc, the gradient of what is shown, and the sums' gradients of all steps; the states before each step; the
+  // recurrent kernel turned, once for all steps.
+  std::size_t backward_workspace() const {
+    return 4 * row_bytes() + gate_bytes() + state_bytes() + aligned(static_cast<std::size_t>(4 * units * units) * sizeof(T));
+  }
   void backward(const Launch& l) const {
     char* memory = static_cast<char*>(l.workspace);
     T* zeros = reinterpret_cast<T*>(memory);
@@ -108,11 +113,13 @@ struct Lstm {
     if (l.inputs[gradients_at + 1]) std::copy_n(static_cast<const T*>(l.inputs[gradients_at + 1]), row, dh);
     if (l.inputs[gradients_at + 2]) std::copy_n(static_cast<const T*>(l.inputs[gradients_at + 2]), row, dc);
     const Reserve r = reserve(l.inputs[reserve_at]);
-    const T *kernel = static_cast<const T*>(l.inputs[kernel_at]), *recurrent = static_cast<const T*>(l.inputs[recurrent_at]);
+    const T* kernel = static_cast<const T*>(l.inputs[kernel_at]);
+    T* turned = reinterpret_cast<T*>(memory + 4 * row_bytes() + gate_bytes() + state_bytes());
+    turn.run(l.inputs[recurrent_at], turned);
     for (std::int64_t t = time; t-- > 0;) {
       each_row([&](std::int64_t b) { backward_row(l, r, zeros, dh, dc, shown, dz, h_before, b, t); });
       // Masked rows have dz = 0 and keep their dh; the others' is replaced.
-      gemm({false, true, batch, units, 4 * units, gates_row(), 4 * units, units}, dz + t * 4 * units, recurrent, T(1), dh);
+      gemm({false, false, batch, units, 4 * units, gates_row(), units, units}, dz + t * 4 * units, turned, T(1), dh);
     }
     const auto output = [&](std::size_t i) { return static_cast<T*>(l.outputs[i]); };
     if (output(0)) gemm({false, true, steps, features, 4 * units, 4 * units, 4 * units, features}, dz, kernel, T(0), output(0));
@@ -163,7 +170,9 @@ Lstm<T> lstm_of(const Problem& problem) {
   const LstmLoops* own = nullptr;
   if constexpr (sizeof(T) == 8) own = &loops.lstm_double;
   else own = &loops.lstm_float;
-  return {*own, x[0], x[1], x[2], problem.inputs[recurrent_at].shape[0], problem.device.threads};
+  const std::int64_t units = problem.inputs[recurrent_at].shape[0];
+  const StridedCopy turn({{4 * units, 1, units}, {units, 4 * units, 1}}, sizeof(T));
+  return {*own, x[0], x[1], x[2], units, problem.device.threads, turn};
 }
 
 template <class T>

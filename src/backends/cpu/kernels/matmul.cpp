@@ -167,8 +167,8 @@ Made make_primitive(const Geometry& g, DType dtype) try {
 
 using Maker = Made (*)(const Geometry&, DType);
 
-// sgemm repacks a transposed right side, which few rows do not pay for.
-bool few_rows(const Geometry& g) { return g.transpose_b && g.m <= 256 && g.k * g.n >= 64 * 1024; }
+// sgemm repacks a transposed right side, which few rows do not pay for when its rows are long.
+bool few_rows(const Geometry& g) { return g.transpose_b && g.m <= 128 && g.k >= 512 && g.k * g.n >= 64 * 1024; }
 
 Made primitive_for_few_rows(const Geometry& g, DType dtype) {
   if (dtype != DType::float32 || !g.batch.empty() || !few_rows(g)) return {nullptr, "sgemm is faster here"};

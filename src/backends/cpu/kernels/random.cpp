@@ -53,12 +53,15 @@ struct RandomKernel {
       PhiloxCounters counters;
       std::uint32_t words[4 * lanes];
       counters.step = step;
+      std::uint64_t row = first_row + static_cast<std::uint64_t>(group * lanes / row_blocks);
+      std::int64_t of_row = group * lanes % row_blocks;
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        const std::int64_t number = group * lanes + lane;
-        const std::uint64_t row = first_row + static_cast<std::uint64_t>(number / row_blocks);
-        counters.block[lane] = static_cast<std::uint32_t>(number % row_blocks);
+        counters.block[lane] = static_cast<std::uint32_t>(of_row);
         counters.row_low[lane] = static_cast<std::uint32_t>(row);
         counters.row_high[lane] = static_cast<std::uint32_t>(row >> 32);
+        if (++of_row < row_blocks) continue;
+        of_row = 0;
+        ++row;
       }
       philox(key, counters, words);
       const std::int64_t end = std::min(blocks, (group + 1) * lanes);
