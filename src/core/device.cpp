@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "base/text.h"
 #include "strata/error.h"
 
 namespace strata {
@@ -17,14 +17,14 @@ constexpr std::size_t alignment = 64;
 
 class HostBuffer final : public Buffer {
  public:
-  explicit HostBuffer(std::size_t bytes) : Buffer({}, zeroed(bytes), bytes, true) {}
+  explicit HostBuffer(std::size_t size) : Buffer({}, zeroed(size), size, true) {}
   ~HostBuffer() override { std::free(address); }
 
  private:
-  static void* zeroed(std::size_t bytes) {
-    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    void* memory = std::aligned_alloc(alignment, rounded ? rounded : alignment);
-    if (!memory) throw std::bad_alloc();
+  static void* zeroed(std::size_t size) {
+    const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+    void* memory = rounded < size ? nullptr : std::aligned_alloc(alignment, rounded ? rounded : alignment);
+    if (!memory) throw RunFailed(cat("host memory: ", bytes_text(size), " are wanted, more than is free"));
     std::memset(memory, 0, rounded);
     return memory;
   }

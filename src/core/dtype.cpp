@@ -2,6 +2,7 @@
 // Element types and their 16-bit floats.
 #include "strata/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -33,7 +34,16 @@ constexpr std::array<Described, 10> described{{{"none", 0, false, false},
 
 const Described& of(DType dtype) { return described.at(static_cast<std::size_t>(dtype)); }
 
-// Integers as a cast would hold them: truncated, wrapped by the type's width; not-a-number becomes 0.
+// To `digits` bits after the leading one, to nearest, ties to even; exponents no lower than `lowest`, infinite above
+// `largest`. Works on the double: by way of a float it would be rounded twice.
+double rounded(double value, int digits, int lowest, double largest) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int quantum = std::max(std::ilogb(value), lowest) - digits;
+  const double result = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  return std::abs(result) > largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : result;
+}
+
+// Truncated, and kept within the type's range: what lies outside has no right answer, but one. Not-a-number becomes 0.
 template <class T> double as_integer(double value) {
   if (std::isnan(value)) return 0;
   const double low = static_cast<double>(std::numeric_limits<T>::min());
@@ -93,8 +103,8 @@ std::uint16_t float_to_bfloat16(float value) {
 double round_to(DType dtype, double value) {
   switch (dtype) {
     case DType::float32: return static_cast<double>(static_cast<float>(value));
-    case DType::float16: return static_cast<double>(float16_to_float(float_to_float16(static_cast<float>(value))));
-    case DType::bfloat16: return static_cast<double>(bfloat16_to_float(float_to_bfloat16(static_cast<float>(value))));
+    case DType::float16: return rounded(value, 10, -14, 65504);
+    case DType::bfloat16: return rounded(value, 7, -126, 0x1.fep127);
     case DType::int32: return as_integer<std::int32_t>(value);
     case DType::int64: return as_integer<std::int64_t>(value);
     case DType::uint8: return as_integer<std::uint8_t>(value);

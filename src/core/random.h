@@ -28,7 +28,7 @@ inline RandomBlock philox4(RandomKey key, RandomBlock counter) {
   return counter;
 }
 
-// The block that holds elements 4k … 4k+3 of a row: k = element / 4.
+// The block that holds elements 4k … 4k+3 of a row: k = element / 4. A row has at most 2^34 elements.
 inline RandomBlock random_block(RandomKey key, std::uint64_t step, std::uint64_t row, std::uint64_t block) {
   return philox4(key, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(step),
                        static_cast<std::uint32_t>(step >> 32) ^ static_cast<std::uint32_t>(row >> 32)});
@@ -58,6 +58,6 @@ inline double normal(RandomKey key, std::uint64_t step, std::uint64_t row, std::
 
 // The standard normal cut at two standard deviations, by the inverse of its distribution. 53 bits from two words.
 double truncated_normal(RandomKey key, std::uint64_t step, std::uint64_t row, std::uint64_t element);
-double inverse_normal(double probability);                      // the quantile of the standard normal, relative error 1e-15
+double truncated_quantile(double u);                            // of that distribution, for u in (0, 1); error 1e-15
 
 }  // namespace strata

@@ -32,7 +32,7 @@ int Shape::axis(int axis) const {
 Shape Shape::with(int axis, std::int64_t extent) const {
   Shape changed = *this;
   changed.extents_[static_cast<std::size_t>(this->axis(axis))] = extent;
-  return changed;
+  return Shape(changed.extents());
 }
 
 Shape Shape::without(int axis) const {
@@ -75,7 +75,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
   Shape common = longer;
   for (int i = 1; i <= shorter.rank(); ++i) {
     if (shorter[-i] == common[-i] || shorter[-i] == 1) continue;
-    if (common[-i] != 1) throw Error(cat("shapes ", a, " and ", b, " do not broadcast"));
+    if (common[-i] != 1) throw Error(cat("shapes ", a, " and ", b, " do not broadcast: ", a[-i], " and ", b[-i], " on axis ", -i));
     common = common.with(-i, shorter[-i]);
   }
   return common;

@@ -2,7 +2,11 @@
 // Tensors: views of shared memory, and their values as doubles.
 #include "strata/tensor.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "strata/error.h"
 
@@ -22,13 +26,36 @@ template <class F> void visit(DType dtype, F f) {
   }
 }
 
+template <class T> T held_as(DType dtype, double value) {
+  const double kept = round_to(dtype, value);
+  // The largest 64-bit integer is, as a double, one too large to be cast.
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (kept >= 0x1p63) return std::numeric_limits<T>::max();
+  }
+  return static_cast<T>(kept);
+}
+
+// A float with its own digits: 0.1, not 0.10000000149011612.
+std::string shortest(float value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+// A product that wraps would allocate too little.
+std::size_t bytes_of(const Type& type) {
+  const std::size_t one = size_of(type.dtype), most = std::numeric_limits<std::ptrdiff_t>::max();
+  if (one && static_cast<std::size_t>(type.size()) > most / one) throw Error(cat("a tensor ", type, " is larger than any memory"));
+  return type.bytes();
+}
+
 }  // namespace
 
-Tensor::Tensor(Type type) : type_(type), buffer_(host_buffer(type.bytes())) {}
+Tensor::Tensor(Type type) : type_(type), buffer_(host_buffer(bytes_of(type))) {}
 
 Tensor::Tensor(Type type, std::shared_ptr<Buffer> buffer, std::size_t offset_bytes)
     : type_(type), buffer_(std::move(buffer)), offset_bytes_(offset_bytes) {
-  STRATA_CHECK(buffer_ && offset_bytes_ + type_.bytes() <= buffer_->bytes, type_, " at ", offset_bytes_, " leaves its buffer");
+  STRATA_CHECK(buffer_ && offset_bytes_ <= buffer_->bytes && bytes_of(type_) <= buffer_->bytes - offset_bytes_, type_, " at ",
+               offset_bytes_, " leaves its buffer");
 }
 
 Device Tensor::device() const { return buffer_ ? buffer_->device : Device{}; }
@@ -79,14 +106,14 @@ Tensor Tensor::from_doubles(Type type, std::span<const double> values) {
   if (type.dtype == DType::float16 || type.dtype == DType::bfloat16) {
     auto* bits = static_cast<std::uint16_t*>(data);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto value = static_cast<float>(values[i]);
+      const auto value = static_cast<float>(round_to(type.dtype, values[i]));  // rounded once; the rest is exact
       bits[i] = type.dtype == DType::float16 ? float_to_float16(value) : float_to_bfloat16(value);
     }
     return tensor;
   }
   visit(type.dtype, [&]<class T>(T) {
     auto* typed = static_cast<T*>(data);
-    for (std::size_t i = 0; i < values.size(); ++i) typed[i] = static_cast<T>(round_to(type.dtype, values[i]));
+    for (std::size_t i = 0; i < values.size(); ++i) typed[i] = held_as<T>(type.dtype, values[i]);
   });
   return tensor;
 }
@@ -112,13 +139,16 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 
 std::string to_text(const Tensor& tensor) {
   if (!tensor) return "(empty)";
+  if (!tensor.buffer()->host || tensor.dtype() == DType::opaque) return cat(tensor.type(), " on ", tensor.device());
+  constexpr std::int64_t most = 8;
+  const std::int64_t size = tensor.type().size();
+  const auto values = tensor.reshaped({size}).rows(0, std::min(size, most)).to_doubles();
   std::string text = cat(tensor.type(), " {");
-  const auto shown = tensor.type().size() < 8 ? tensor.type().size() : 8;
-  if (tensor.buffer()->host) {
-    const auto values = tensor.to_doubles();
-    for (std::int64_t i = 0; i < shown; ++i) text += cat(i ? ", " : "", values[static_cast<std::size_t>(i)]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += i ? ", " : "";
+    text += tensor.dtype() == DType::float32 ? shortest(static_cast<float>(values[i])) : to_text(values[i]);
   }
-  return text + (shown < tensor.type().size() ? ", …}" : "}");
+  return text + (size > most ? ", …}" : "}");
 }
 
 }  // namespace strata

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that knows yaml-cpp: its events become Config.
+// The only file that knows yaml-cpp: its events become Config, its errors sentences.
 #include "schema/yaml.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -11,38 +11,62 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "strata/error.h"
+#include "schema/yaml_text.h"
+#include "strata/schema.h"
 
 namespace strata {
-
 namespace {
 
-constexpr std::size_t most_nodes = 100'000, most_bytes = 16 << 20;
-constexpr int deepest = 100;
+constexpr std::size_t most_values = 100'000;
+constexpr std::size_t deepest = 100;
+
+// A tag as it is written in files: tag:yaml.org,2002:str is !!str.
+std::string tag_text(const std::string& tag) {
+  constexpr std::string_view standard = "tag:yaml.org,2002:";
+  return tag.starts_with(standard) ? "!!" + tag.substr(standard.size()) : tag;
+}
 
 class Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(const std::string& file) : file_(file) {}
+  explicit Builder(const YamlText& source) : source_(source) {}
 
-  Config root;
-  bool any = false;
+  // Null when there is no document.
+  Config finish() {
+    mistakes_.raise();
+    return std::move(root_);
+  }
+  const Config& last_text() const { return last_text_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++) fail(mark, "a second document begins here ('---'); one file holds one");
+    if (documents_++ == 0) return;
+    const std::string_view line = source_.line(mark.line), above = source_.line(mark.line - 1);
+    source_.fail(place(mark), line.starts_with("---") || above.starts_with("---") || above.starts_with("...")
+                                  ? "a second document begins here; a file holds one"
+                                  : "this line belongs neither to the list nor to the map above it: its indentation, its '-' or its ':' is missing");
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { put(mark, "?", Config().at(place(mark)), anchor); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const std::size_t at = source_.offset(mark.line, mark.column);
+    const bool written = std::string_view("nN~").find(at < source_.text().size() ? source_.text()[at] : ' ') != std::string_view::npos;
+    // What is only left out has yaml-cpp's place of whatever follows.
+    const bool keyed = !written && !open_.empty() && open_.back().has_key;
+    put(mark, "", Config().at(keyed ? open_.back().key_place : place(mark)), anchor);
+  }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
     Config text(value, place(mark));
-    text.plain = tag == "?" || tag.empty();
-    if (text.plain && (value == "null" || value == "~" || value.empty())) text = Config().at(place(mark));
+    text.plain = tag == "?";
+    // yaml-cpp takes the rest of the file for the text.
+    if (!text.plain && !source_.closes_quote(source_.offset(mark.line, mark.column))) source_.fail(text.where, "this quote is not closed");
+    if (text.plain && (value == "Null" || value == "NULL")) text = Config().at(text.where);
+    last_text_ = text;
     put(mark, tag, std::move(text), anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto it = anchors_.find(anchor);
-    if (it == anchors_.end()) fail(mark, "an alias stands inside the value it names");
-    count(mark, it->second.second);
-    put(mark, "?", it->second.first.at(place(mark)), 0);
+    if (it == anchors_.end()) source_.fail(place(mark), "an alias stands inside the value that it names");
+    const auto& [value, values] = it->second;
+    count(values - 1, place(mark));  // before the copy is made; put() counts the last
+    put(mark, "", value.at(place(mark)), 0);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, Config(Config::List{}, place(mark)));
@@ -57,152 +81,193 @@ class Builder final : public YAML::EventHandler {
   struct Open {
     Config value;
     YAML::anchor_t anchor = 0;
-    std::size_t nodes_before = 0;
+    std::size_t values_before = 0;
     bool has_key = false;
+    bool dropped = false;  // what this key names was refused
     std::string key;
     Where key_place;
   };
 
-  Where place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1, ""}; }
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& what) const { throw Error(locate(place(mark)) + what); }
+  Where place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
 
-  void count(const YAML::Mark& mark, std::size_t more) {
-    if ((nodes_ += more) > most_nodes) fail(mark, cat("more than ", most_nodes, " values; aliases count each time they are used"));
+  void count(std::size_t more, const Where& where) {
+    if ((values_ += more) > most_values) source_.fail(where, cat("more than ", most_values, " values; an alias counts as what it stands for"));
   }
-  void check_tag(const YAML::Mark& mark, const std::string& tag) const {
-    if (!tag.empty() && tag != "?" && tag != "!") fail(mark, cat("the tag '", tag, "' is not supported; leave it out, the argument's type decides"));
+  void check_tag(const Where& where, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    mistakes_.add(where, cat("the tag ", tag_text(tag), " is not read; leave it out: the argument says what its value is"));
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Config value) {
-    check_tag(mark, tag);
-    if (open_.size() >= deepest) fail(mark, cat("nested more than ", deepest, " deep"));
-    if (!open_.empty() && open_.back().value.map() && !open_.back().has_key) fail(mark, "a key must be a word, not a list or a map; text with ${…} inside { } needs quotes");
+    check_tag(value.where, tag);
+    if (open_.size() >= deepest) source_.fail(place(mark), cat("nested more than ", deepest, " deep"));
     Open entry;
     entry.value = std::move(value);
     entry.anchor = anchor;
-    entry.nodes_before = nodes_;
+    entry.values_before = values_;
     open_.push_back(std::move(entry));
   }
   void close() {
     Open done = std::move(open_.back());
     open_.pop_back();
-    if (done.anchor) anchors_[done.anchor] = {done.value, nodes_ - done.nodes_before + 1};
-    add(std::move(done.value), YAML::Mark());
+    count(1, done.value.where);
+    if (done.anchor) anchors_[done.anchor] = {done.value, values_ - done.values_before};
+    add(std::move(done.value));
   }
   void put(const YAML::Mark& mark, const std::string& tag, Config value, YAML::anchor_t anchor) {
-    check_tag(mark, tag);
+    check_tag(place(mark), tag);
+    count(1, value.where);
     if (anchor) anchors_[anchor] = {value, 1};
-    add(std::move(value), mark);
+    add(std::move(value));
   }
-  void add(Config value, const YAML::Mark& mark) {
-    if (++nodes_ > most_nodes) throw Error(cat(locate(value.where), "more than ", most_nodes, " values; aliases count each time they are used"));
+
+  void add(Config value) {
     if (open_.empty()) {
-      root = std::move(value);
-      any = true;
+      root_ = std::move(value);
       return;
     }
     Open& parent = open_.back();
     if (auto* list = std::get_if<Config::List>(&parent.value.data)) {
       list->push_back(std::move(value));
-      return;
+    } else if (!parent.has_key) {
+      add_key(parent, value);
+    } else {
+      value.key = parent.key_place;
+      if (!parent.dropped) parent.value.set_entry(std::move(parent.key), std::move(value));
+      parent.has_key = false;
     }
-    if (!parent.has_key) {
-      if (!value.text()) fail(mark, "a key must be a word, not empty, a list or a map");
-      if (*value.text() == "<<") fail(mark, "merge keys ('<<') are not applied; write the entries out");
-      if (parent.value.find(*value.text())) fail(mark, cat("the key '", *value.text(), "' stands twice here"));
-      parent.key = *value.text();
-      parent.key_place = value.where;
-      parent.has_key = true;
-      return;
+  }
+  void add_key(Open& parent, const Config& key) {
+    parent.has_key = true;
+    parent.dropped = true;
+    parent.key_place = key.where;
+    if (!key.text()) {
+      mistakes_.add(key.where, cat("a key is a word, not ", key.list() ? "a list" : key.map() ? "a map" : "nothing"));
+    } else if (*key.text() == "<<" && key.plain) {
+      mistakes_.add(key.where, "merge keys (<<) are not applied; write the entries out, or use include");
+    } else if (const Config* first = parent.value.find(*key.text())) {
+      mistakes_.add(key.where, cat("the key '", *key.text(), "' stands twice; first in line ", first->key.line));
+    } else {
+      parent.dropped = false;
+      parent.key = *key.text();
     }
-    value.key = parent.key_place;
-    parent.value.set_entry(std::move(parent.key), std::move(value));
-    parent.has_key = false;
   }
 
-  std::string file_;
+  const YamlText& source_;
+  Mistakes mistakes_;
+  Config root_;
+  Config last_text_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, std::pair<Config, std::size_t>> anchors_;
-  std::size_t nodes_ = 0;
+  std::map<YAML::anchor_t, std::pair<Config, std::size_t>> anchors_;  // a value and how many values it is
+  std::size_t values_ = 0;
   int documents_ = 0;
 };
 
-// Where a text stops being UTF-8, or its size.
-std::size_t valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const std::size_t more = c < 0x80 ? 0 : (c >> 5) == 6 && c >= 0xC2 ? 1 : (c >> 4) == 14 ? 2 : (c >> 3) == 30 && c <= 0xF4 ? 3 : 9;
-    if (more == 9 || i + more >= text.size() + (more == 0)) return i;
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) >> 6) != 2) return i;
-    i += more + 1;
-  }
-  return text.size();
+bool indented_by_tab(std::string_view line) {
+  const std::size_t text = line.find_first_not_of(" \t");
+  return text != std::string_view::npos && line.substr(0, text).find('\t') != std::string_view::npos;
 }
 
-std::string reworded(const std::string& message) {
-  if (message.find("illegal map value") != std::string::npos || message.find("end of map not found") != std::string::npos)
-    return "the indentation, a ':' or a tab is wrong here: YAML is indented with spaces, and text with ': ' or ${…} inside { } needs quotes";
-  if (message.find("end of sequence") != std::string::npos) return "a list is not ended here: a ',' or ']' or a '- ' is missing";
-  if (message.find("bad file") != std::string::npos || message.find("deep") != std::string::npos) return cat("nested more than ", deepest, " deep");
+// A ':' where none can be: what the author likely did.
+std::string illegal_colon(const YamlText& source, const YAML::Mark& mark, const Config& last) {
+  const std::string_view line = source.line(mark.line);
+  const std::string_view key = trim(line.substr(0, static_cast<std::size_t>(std::max(mark.column, 0))));
+  if (last.text() && last.plain && last.where.line <= mark.line && !key.empty() && last.text()->ends_with(cat(" ", key))) {
+    return cat("this line goes on with the text of line ", last.where.line, " ('", *last.text(), "'): it is indented too far");
+  }
+  const std::string_view above = trim(source.line(mark.line - 1));
+  if (!above.empty() && above[0] != '#' && above.find(':') == std::string_view::npos && trim(line).find(": ") == trim(line).rfind(": ")) {
+    return cat("the line above, '", above, "', has no ':'");
+  }
+  return "a ':' cannot stand here; text with ': ' in it needs quotes";
+}
+
+std::string reworded(const YamlText& source, const YAML::Exception& error, const Config& last) {
+  namespace says = YAML::ErrorMsg;
+  const std::string& message = error.msg;
+  const std::size_t at = source.offset(error.mark.line, error.mark.column);
+  const std::string_view rest = source.text().substr(at);
+  if (at > 0 && source.text()[at - 1] == '$' && rest.starts_with('{')) {
+    const std::string_view whole = source.text().substr(at - 1, rest.find_first_of("}\n") + 1);
+    return cat("an interpolation inside { } or [ ] needs quotes: \"", whole, whole.ends_with('}') ? "\"" : "}\"");
+  }
+  if (message == says::TAB_IN_INDENTATION || indented_by_tab(source.line(error.mark.line))) return "a tab in the indentation; YAML is indented with spaces";
+  if (message == says::MAP_VALUE) return illegal_colon(source, error.mark, last);
+  if (message == says::END_OF_MAP) return "this line fits no map above it: the keys of one map begin in the same column";
+  if (message == says::END_OF_SEQ) return "this line fits no list above it: the '-' of one list stand in the same column";
+  if (message == says::END_OF_MAP_FLOW) return "',' or '}' is expected here: a '{' above is not closed";
+  if (message == says::END_OF_SEQ_FLOW) return "',' or ']' is expected here: a '[' above is not closed";
+  if (message == says::FLOW_END) return "this bracket closes nothing";
+  if (message == says::BLOCK_ENTRY) return "a list cannot begin here; its '- ' stand on lines of their own";
+  if (message == says::MAP_KEY) return "a key cannot stand here";
+  if (message == says::UNKNOWN_TOKEN) return cat("text cannot begin with '", rest.substr(0, 1), "'; put it in quotes");
+  if (message == says::UNKNOWN_ANCHOR || message == says::ALIAS_NOT_FOUND || message == says::CHAR_IN_ALIAS) {
+    return "this alias names no anchor above it; text that begins with '*' needs quotes";
+  }
+  if (message == says::ANCHOR_NOT_FOUND || message == says::CHAR_IN_ANCHOR) return "this anchor has no name; text that begins with '&' needs quotes";
+  if (message.starts_with(says::INVALID_ESCAPE)) {
+    return cat("the escape \\", message.substr(std::string_view(says::INVALID_ESCAPE).size()), " is not known; in single quotes a backslash is itself");
+  }
   return "this is not YAML: " + message;
 }
 
-void check_depth(std::string_view text, const std::string& file) {
-  // Before the parser recurses: brackets, and dashes on one line.
-  int depth = 0, most = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') most = std::max(most, ++depth);
-    if (c == ']' || c == '}') depth = std::max(0, depth - 1);
-  }
-  if (most > 1000) throw Error(cat(file, ": nested more than ", deepest, " deep"));
+bool is_block(const Config& value) {
+  if (const auto* map = value.map()) return !map->empty();
+  return value.list() && std::ranges::any_of(*value.list(), [](const Config& item) { return item.map() || item.list(); });
 }
 
-void write_block(const Config& config, int indent, std::string& out) {
-  const std::string pad(static_cast<std::size_t>(indent), ' ');
-  if (const auto* map = config.map(); map && !map->empty()) {
-    for (const auto& [key, value] : *map) {
-      out += pad + to_text(Config(key)) + ":";
-      const bool block = (value.map() && !value.map()->empty()) || (value.list() && std::ranges::any_of(*value.list(), [](auto& v) { return v.map() || v.list(); }));
-      if (block) {
-        out += "\n";
-        write_block(value, indent + 2, out);
+void write_block(const Config& config, std::size_t indent, bool origins, std::string& out) {
+  const std::string pad(indent, ' ');
+  const auto line = [&](const std::string& lead, const Config& value) {
+    out += pad + lead + to_text(value);
+    if (std::string where = locate(value.where); origins && where.size() > 2) out += "  # " + where.substr(0, where.size() - 2);
+    out += "\n";
+  };
+  if (config.map() && !config.map()->empty()) {
+    for (const auto& [key, value] : *config.map()) {
+      Config word(key);
+      word.plain = true;  // a key is a word whatever it looks like
+      if (is_block(value)) {
+        out += pad + to_text(word) + ":\n";
+        write_block(value, indent + 2, origins, out);
       } else {
-        out += " " + to_text(value) + "\n";
+        line(to_text(word) + ": ", value);
       }
     }
-  } else if (const auto* list = config.list(); list && !list->empty()) {
-    for (const auto& item : *list) out += pad + "- " + to_text(item) + "\n";
+  } else if (config.list() && is_block(config)) {
+    for (const Config& item : *config.list()) line("- ", item);
   } else {
-    out += pad + to_text(config) + "\n";
+    line("", config);
   }
 }
 
 }  // namespace
 
 Config read_yaml(std::string_view text, const std::string& file) {
-  if (text.size() > most_bytes) throw Error(cat(file, ": has ", bytes_text(text.size()), "; a run file has at most 16 MiB"));
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (const std::size_t bad = valid_utf8(text); bad != text.size()) throw Error(cat(file, ": byte ", bad, " is not UTF-8 text"));
-  check_depth(text, file);
+  const YamlText source(text, file);
   std::istringstream in{std::string(text)};
-  Builder builder(file);
+  Builder builder(source);
   try {
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder)) {}
   } catch (const YAML::Exception& error) {
-    const Where where{file, error.mark.line + 1, error.mark.column + 1, ""};
-    throw Error(locate(where) + reworded(error.msg));
+    source.fail(source.place(error.mark.line, error.mark.column), reworded(source, error, builder.last_text()));
   }
-  if (!builder.any || builder.root.is_null()) throw Error(cat(file, ": is empty"));
-  return builder.root;
+  Config root = builder.finish();
+  if (root.is_null()) throw Error(cat(file, ": the file is empty"));
+  return root;
 }
 
-Config read_yaml_file(const std::string& path) { return read_yaml(read_file(path, most_bytes), path); }
+Config read_yaml_file(const std::string& path) {
+  if (const std::uint64_t size = file_bytes(path); size > most_yaml_bytes) {
+    throw Error(cat(path, ": has ", bytes_text(size), "; a configuration has at most ", bytes_text(most_yaml_bytes)));
+  }
+  return read_yaml(read_file(path, most_yaml_bytes), path);
+}
 
-std::string write_yaml(const Config& config) {
+std::string write_yaml(const Config& config, bool origins) {
   std::string out;
-  write_block(config, 0, out);
+  write_block(config, 0, origins, out);
   return out;
 }
 
