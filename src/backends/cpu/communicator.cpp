@@ -59,10 +59,9 @@ template <class Element>
 Status sum_all(std::span<void* const> inputs, std::span<void* const> outputs, std::int64_t count) {
   constexpr std::int64_t block = 8192;
   const std::int64_t blocks = (count + block - 1) / block;
-#pragma omp parallel for schedule(static) if (parallel : count > parallel_elements)
-  for (std::int64_t b = 0; b < blocks; ++b) {
+  parallel_for(blocks, count, [&](std::int64_t b) {
     sum_block<Element>(inputs, outputs, b * block, b * block + block < count ? b * block + block : count);
-  }
+  });
   return Status::ok;
 }
 

@@ -13,8 +13,7 @@ ConvolutionShape::ConvolutionShape(const Shape& x, const Shape& kernel, const Sh
 template <class T>
 void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, rows = s.n * s.oh;
-#pragma omp parallel for schedule(static) if (parallel : s.work() > parallel_elements)
-  for (std::int64_t row = 0; row < rows; ++row) {
+  parallel_for(rows, s.work(), [&](std::int64_t row) {
     const std::int64_t image = row / s.oh, oy = row % s.oh;
     T* to = y + row * s.ow * s.out;
     std::fill_n(to, s.ow * s.out, T(0));
@@ -38,14 +37,13 @@ void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y) {
         }
       }
     }
-  }
+  });
 }
 
 template <class T>
 void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* kernel, T* dx) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, rows = s.n * s.h;
-#pragma omp parallel for schedule(static) if (parallel : s.work() > parallel_elements)
-  for (std::int64_t row = 0; row < rows; ++row) {
+  parallel_for(rows, s.work(), [&](std::int64_t row) {
     const std::int64_t image = row / s.h, iy = row % s.h;
     T* to = dx + row * s.w * s.in;
     std::fill_n(to, s.w * s.in, T(0));
@@ -71,14 +69,13 @@ void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* ke
         }
       }
     }
-  }
+  });
 }
 
 template <class T>
 void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy, T* dkernel) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, lines = s.kh * s.kw * in;
-#pragma omp parallel for schedule(static) if (parallel : s.work() > parallel_elements)
-  for (std::int64_t line = 0; line < lines; ++line) {
+  parallel_for(lines, s.work(), [&](std::int64_t line) {
     const std::int64_t i = line % in, kx = line / in % s.kw, ky = line / in / s.kw;
     T* to = dkernel + line * s.out;
     std::fill_n(to, s.out, T(0));
@@ -98,7 +95,7 @@ void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy
         }
       }
     }
-  }
+  });
 }
 
 template void convolve(const ConvolutionShape&, const float*, const float*, float*);

@@ -17,15 +17,14 @@ void gemm(const GemmShape& s, const float* a, const float* b, float beta, float*
 }
 
 void gemm(const GemmShape& s, const double* a, const double* b, double beta, double* c) {
-#pragma omp parallel for schedule(static) if (parallel : s.m * s.n * s.k > parallel_elements)
-  for (std::int64_t i = 0; i < s.m; ++i) {
+  parallel_for(s.m, s.m * s.n * s.k, [&](std::int64_t i) {
     double* row = c + i * s.c_row;
     for (std::int64_t j = 0; j < s.n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
     for (std::int64_t l = 0; l < s.k; ++l) {
       const double left = s.transpose_a ? a[l * s.a_row + i] : a[i * s.a_row + l];
       for (std::int64_t j = 0; j < s.n; ++j) row[j] += left * (s.transpose_b ? b[j * s.b_row + l] : b[l * s.b_row + j]);
     }
-  }
+  });
 }
 
 }  // namespace strata::cpu

@@ -47,9 +47,9 @@ Program::Worker::Worker(const Program& program, char* launch_memory, char* threa
       addresses_(reinterpret_cast<Address*>(thread_memory + program.thread_bytes_ -
                                             program.places_.size() * sizeof(Address))) {}
 
-void Program::Worker::bind(std::span<void* const> inputs, std::span<void* const> outputs) {
+void Program::Worker::bind(std::span<void* const> inputs, std::span<void* const> outputs, std::int64_t count) {
   inputs_ = inputs;
-  fresh_ = true;
+  repeated_ = count < program_.tile_ ? count : program_.tile_;
   for (std::size_t i = 0; i < program_.places_.size(); ++i) {
     const Place& place = program_.places_[i];
     const auto number = static_cast<std::size_t>(place.offset);
@@ -66,9 +66,9 @@ void Program::Worker::bind(std::span<void* const> inputs, std::span<void* const>
 }
 
 void Program::Worker::run(std::int64_t at, std::int64_t count) {
-  if (fresh_) {
-    for (const Instruction& i : program_.repeated_) program_.execute(i, addresses_, inputs_, 0, program_.tile_);
-    fresh_ = false;
+  if (repeated_ > 0) {
+    for (const Instruction& i : program_.repeated_) program_.execute(i, addresses_, inputs_, 0, repeated_);
+    repeated_ = 0;
   }
   for (const Instruction& i : program_.tiled_) program_.execute(i, addresses_, inputs_, at, count);
 }

@@ -52,8 +52,8 @@ class Program {
    public:
     // `thread_memory`: thread_bytes, 64-byte aligned.
     Worker(const Program& program, char* launch_memory, char* thread_memory);
-    // Null outputs are computed and dropped.
-    void bind(std::span<void* const> inputs, std::span<void* const> outputs);
+    // Null outputs are computed and dropped. No more than `count` elements will be run before the next bind.
+    void bind(std::span<void* const> inputs, std::span<void* const> outputs, std::int64_t count);
     void run(std::int64_t at, std::int64_t count);  // one tile; `at` is a multiple of its length
     const void* result(std::size_t output, std::int64_t at) const;  // in lanes: where the last tile's values are
 
@@ -69,7 +69,7 @@ class Program {
     char* thread_memory_;
     Address* addresses_;
     std::span<void* const> inputs_;
-    bool fresh_ = true;                          // what repeats is still to be computed
+    std::int64_t repeated_ = 0;                  // elements of what repeats that are still to be computed
   };
 
  private:

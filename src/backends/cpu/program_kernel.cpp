@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/program_kernel.h"
 
+#include <algorithm>
+
 #include "backends/cpu/machine.h"
 
 namespace strata::cpu {
@@ -15,18 +17,13 @@ void ProgramKernel::run(std::span<void* const> inputs, std::span<void* const> ou
   char* thread_memory = memory + program->launch_bytes();
   program->start(inputs, memory);
   const std::int64_t tile = program->tile(), work = size * (1 + program->weight() / 4);
-#pragma omp parallel num_threads(threads) if (parallel : work > parallel_elements)
-  {
-    const int thread = thread_number();
-    const Part part = part_of(size, thread, team_size(), tile);
-    if (part.begin < part.end) {
-      Program::Worker worker(*program, memory, thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
-      worker.bind(inputs, outputs);
-      for (std::int64_t at = part.begin; at < part.end; at += tile) {
-        worker.run(at, at + tile < part.end ? tile : part.end - at);
-      }
-    }
-  }
+  on_team(threads, work, [&](int thread, int team) {
+    const Part part = part_of(size, thread, team, tile);
+    if (part.begin == part.end) return;
+    Program::Worker worker(*program, memory, thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
+    worker.bind(inputs, outputs, part.end - part.begin);
+    for (std::int64_t at = part.begin; at < part.end; at += tile) worker.run(at, std::min(tile, part.end - at));
+  });
 }
 
 }  // namespace strata::cpu

@@ -54,8 +54,7 @@ void StridedCopy::row(const T* from, T* to) const {
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
   const std::int64_t units = outer_size_ * stripes_, size = outer_size_ * turned_.extent * inner_.extent;
-#pragma omp parallel for schedule(static) if (parallel : size > parallel_elements)
-  for (std::int64_t unit = 0; unit < units; ++unit) {
+  parallel_for(units, size, [&](std::int64_t unit) {
     std::int64_t rest = unit / stripes_;
     const T* source = from;
     T* target = to;
@@ -67,7 +66,7 @@ void StridedCopy::run_as(const T* from, T* to) const {
     }
     if (turned_.extent == 1) {
       row(source, target);
-      continue;
+      return;
     }
     const std::int64_t first = unit % stripes_ * stripe, end = std::min(first + stripe, turned_.extent);
     for (std::int64_t block = 0; block < inner_.extent; block += stripe) {
@@ -78,7 +77,7 @@ void StridedCopy::run_as(const T* from, T* to) const {
         }
       }
     }
-  }
+  });
 }
 
 void StridedCopy::run(const void* from, void* to) const {

@@ -30,11 +30,11 @@ struct Converted {
 
 void convert(const Converted& array, const void* from, std::int64_t from_width, void* to, std::int64_t to_width) {
   constexpr std::int64_t tile = 4096;
-#pragma omp parallel for schedule(static) if (parallel : array.count > parallel_elements)
-  for (std::int64_t at = 0; at < array.count; at += tile) {
+  parallel_for((array.count + tile - 1) / tile, array.count, [&](std::int64_t number) {
+    const std::int64_t at = number * tile;
     array.loop(static_cast<const char*>(from) + at * from_width, nullptr, nullptr, static_cast<char*>(to) + at * to_width,
                std::min(tile, array.count - at));
-  }
+  });
 }
 
 struct ThroughFloat {

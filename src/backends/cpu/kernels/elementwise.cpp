@@ -57,16 +57,15 @@ struct ManyKernel {
   std::vector<std::int64_t> first_tile, sizes;  // by member; first_tile has one more: the number of all tiles
   std::size_t shared, own_inputs, own_outputs;
   int threads;
+  std::int64_t elements = 0;                    // of all members
 
   void operator()(const Launch& launch) const {
     char* memory = static_cast<char*>(launch.workspace);
     char* thread_memory = memory + program->launch_bytes();
     program->start(launch.inputs.first(shared + own_inputs), memory);
-    const std::int64_t tiles = first_tile.back(), work = tiles * program->tile() * (1 + program->weight() / 4);
-#pragma omp parallel num_threads(threads) if (parallel : work > parallel_elements)
-    {
-      const int thread = thread_number();
-      const Part part = part_of(tiles, thread, team_size());
+    const std::int64_t tiles = first_tile.back(), work = elements * (1 + program->weight() / 4);
+    on_team(threads, work, [&](int thread, int team) {
+      const Part part = part_of(tiles, thread, team);
       char* own = thread_memory + static_cast<std::size_t>(thread) * thread_bytes();
       void** inputs = reinterpret_cast<void**>(own + program->thread_bytes());
       Program::Worker worker(*program, memory, own);
@@ -76,13 +75,13 @@ struct ManyKernel {
         const std::size_t from = shared + member * own_inputs;
         std::copy_n(launch.inputs.begin(), shared, inputs);
         std::copy_n(launch.inputs.begin() + static_cast<std::ptrdiff_t>(from), own_inputs, inputs + shared);
-        worker.bind({inputs, shared + own_inputs}, launch.outputs.subspan(member * own_outputs, own_outputs));
+        worker.bind({inputs, shared + own_inputs}, launch.outputs.subspan(member * own_outputs, own_outputs), sizes[member]);
         for (std::int64_t t = begin; t < end; ++t) {
           const std::int64_t at = (t - first_tile[member]) * program->tile();
           worker.run(at, std::min(program->tile(), sizes[member] - at));
         }
       }
-    }
+    });
   }
 
   std::size_t thread_bytes() const {
@@ -108,11 +107,12 @@ Choice elementwise_many(const Problem& problem) {
     const bool whole = problem.inputs[i].shape == first_shape;
     inputs.push_back({problem.inputs[i].dtype, whole ? Broadcast(Shape{2}, Shape{2}) : Broadcast::repeated()});
   }
-  ManyKernel kernel{nullptr, {0}, {}, shared, own_inputs, own_outputs, problem.device.threads};
+  ManyKernel kernel{nullptr, {0}, {}, shared, own_inputs, own_outputs, problem.device.threads, 0};
   std::vector<std::pair<int, int>> in_place;
   for (std::size_t member = 0; member < members; ++member) {
     const std::int64_t size = problem.outputs[member * own_outputs].size();
     kernel.sizes.push_back(size);
+    kernel.elements += size;
     for (std::size_t i = 0; i < own_inputs; ++i) {
       const std::size_t number = shared + member * own_inputs + i;
       const Type& type = problem.inputs[number];

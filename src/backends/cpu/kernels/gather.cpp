@@ -20,13 +20,12 @@ Choice gather(const Problem& problem) {
   return accept([=](const Launch& l) {
     const char* table = static_cast<const char*>(l.inputs[0]);
     char* to = static_cast<char*>(l.outputs[0]);
-#pragma omp parallel for schedule(static) if (parallel : count * static_cast<std::int64_t>(row_bytes / 4) > parallel_elements)
-    for (std::int64_t i = 0; i < count; ++i) {
+    parallel_for(count, count * static_cast<std::int64_t>(row_bytes / 4), [&](std::int64_t i) {
       const std::int64_t index = integer_at(l.inputs[1], dtype, i);
       char* row = to + static_cast<std::size_t>(i) * row_bytes;
       if (index >= 0 && index < rows) std::memcpy(row, table + static_cast<std::size_t>(index) * row_bytes, row_bytes);
       else std::memset(row, 0, row_bytes);
-    }
+    });
   });
 }
 
@@ -40,9 +39,8 @@ struct ScatterAdd {
   void operator()(const Launch& l) const {
     const T* updates = static_cast<const T*>(l.inputs[1]);
     T* table = static_cast<T*>(l.outputs[0]);
-#pragma omp parallel num_threads(threads) if (parallel : (count + rows) * width > parallel_elements)
-    {
-      const Part part = part_of(rows, thread_number(), team_size());
+    on_team(threads, (count + rows) * width, [&](int thread, int team) {
+      const Part part = part_of(rows, thread, team);
       std::fill(table + part.begin * width, table + part.end * width, T(0));
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t index = integer_at(l.inputs[0], indices, i);
@@ -52,7 +50,7 @@ struct ScatterAdd {
 #pragma omp simd
         for (std::int64_t k = 0; k < width; ++k) to[k] = static_cast<T>(to[k] + from[k]);
       }
-    }
+    });
   }
 };
 

@@ -23,7 +23,6 @@ template <class T>
 struct Lstm {
   const LstmLoops& loops;
   std::int64_t batch, time, features, units;
-  int threads;
   StridedCopy turn;                               // [units, 4 units] to [4 units, units]
 
   std::int64_t gates_row() const { return time * 4 * units; }
@@ -47,8 +46,7 @@ struct Lstm {
   }
   template <class F>
   void each_row(F f) const {
-#pragma omp parallel for num_threads(threads) schedule(static) if (parallel : batch * units * 32 > parallel_elements)
-    for (std::int64_t b = 0; b < batch; ++b) f(b);
+    parallel_for(batch, batch * units * 32, f);
   }
   static bool counts(const void* mask, std::int64_t step) { return !mask || static_cast<const std::uint8_t*>(mask)[step] != 0; }
 
@@ -151,15 +149,15 @@ struct Lstm {
     std::fill_n(own_shown, units, T(0));
   }
   void sum_steps(const T* dz, T* to) const {
-#pragma omp parallel for num_threads(threads) schedule(static) if (parallel : batch * gates_row() > parallel_elements)
-    for (std::int64_t block = 0; block < 4 * units; block += 16) {
-      const std::int64_t end = std::min(block + 16, 4 * units);
-      double sums[16] = {};
+    constexpr std::int64_t block = 16;
+    parallel_for((4 * units + block - 1) / block, batch * gates_row(), [&](std::int64_t number) {
+      const std::int64_t first = number * block, end = std::min(first + block, 4 * units);
+      double sums[block] = {};
       for (std::int64_t step = 0; step < batch * time; ++step) {
-        for (std::int64_t c = block; c < end; ++c) sums[c - block] += static_cast<double>(dz[step * 4 * units + c]);
+        for (std::int64_t c = first; c < end; ++c) sums[c - first] += static_cast<double>(dz[step * 4 * units + c]);
       }
-      for (std::int64_t c = block; c < end; ++c) to[c] = static_cast<T>(sums[c - block]);
-    }
+      for (std::int64_t c = first; c < end; ++c) to[c] = static_cast<T>(sums[c - first]);
+    });
   }
 };
 
@@ -172,7 +170,7 @@ Lstm<T> lstm_of(const Problem& problem) {
   else own = &loops.lstm_float;
   const std::int64_t units = problem.inputs[recurrent_at].shape[0];
   const StridedCopy turn({{4 * units, 1, units}, {units, 4 * units, 1}}, sizeof(T));
-  return {*own, x[0], x[1], x[2], units, problem.device.threads, turn};
+  return {*own, x[0], x[1], x[2], units, turn};
 }
 
 template <class T>

@@ -116,13 +116,12 @@ class Doubles final : public Product {
   explicit Doubles(const Geometry& geometry) : g_(geometry) { name = "loops"; }
   Status run(const void* a, const void* b, void* c, void*) override {
     const std::int64_t rows = g_.products() * g_.m, work = rows * g_.n * g_.k;
-#pragma omp parallel for schedule(static) if (parallel : work > parallel_elements)
-    for (std::int64_t row = 0; row < rows; ++row) {
+    parallel_for(rows, work, [&](std::int64_t row) {
       const std::int64_t product = row / g_.m;
       row_of(static_cast<const double*>(a) + g_.matrix(g_.a_batch, product) * g_.m * g_.k,
              static_cast<const double*>(b) + g_.matrix(g_.b_batch, product) * g_.k * g_.n,
              static_cast<double*>(c) + row * g_.n, row % g_.m);
-    }
+    });
     return Status::ok;
   }
 

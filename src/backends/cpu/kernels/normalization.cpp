@@ -136,13 +136,12 @@ struct LayerNorm {
   double epsilon;
 
   void operator()(const Launch& l) const {
-#pragma omp parallel for schedule(static) if (parallel : rows * channels > parallel_elements)
-    for (std::int64_t r = 0; r < rows; ++r) {
+    parallel_for(rows, rows * channels, [&](std::int64_t r) {
       const RowMoments moments = loops.layer(static_cast<const T*>(l.inputs[0]) + r * channels, channels, l.inputs[1], l.inputs[2],
                                              epsilon, static_cast<T*>(l.outputs[0]) + r * channels);
       if (l.outputs[1]) static_cast<T*>(l.outputs[1])[r] = static_cast<T>(moments.mean);
       if (l.outputs[2]) static_cast<T*>(l.outputs[2])[r] = static_cast<T>(moments.rstd);
-    }
+    });
   }
 };
 
@@ -158,19 +157,17 @@ struct LayerNormGradient {
     T* dx = static_cast<T*>(l.outputs[0]);
     const std::int64_t channels = memory.channels;
     int team = 1;
-#pragma omp parallel num_threads(memory.threads) if (parallel : rows * channels > parallel_elements)
-    {
-      const int thread = thread_number();
-      if (thread == 0) team = team_size();
+    on_team(memory.threads, rows * channels, [&](int thread, int count) {
+      if (thread == 0) team = count;
       memory.clear(l.workspace, thread);
       double* dgamma = l.outputs[1] ? memory.sums(l.workspace, thread, 0) : nullptr;
       double* dbeta = l.outputs[2] ? memory.sums(l.workspace, thread, 1) : nullptr;
-      const Part part = part_of(rows, thread, team_size());
+      const Part part = part_of(rows, thread, count);
       for (std::int64_t r = part.begin; r < part.end; ++r) {
         loops.layer_gradient(g + r * channels, x + r * channels, channels, l.inputs[1],
                              {static_cast<double>(mean[r]), static_cast<double>(rstd[r])}, dx ? dx + r * channels : nullptr, dgamma, dbeta);
       }
-    }
+    });
     for (int which = 0; which < 2; ++which) {
       T* to = static_cast<T*>(l.outputs[static_cast<std::size_t>(which) + 1]);
       for (std::int64_t c = 0; to && c < channels; ++c) to[c] = static_cast<T>(memory.total(l.workspace, team, which, c));

@@ -15,8 +15,7 @@ namespace {
 
 template <class T>
 void find_largest(const AxisView& v, const T* x, std::int32_t* places) {
-#pragma omp parallel for schedule(static) if (parallel : v.outer * v.length * v.inner > parallel_elements)
-  for (std::int64_t o = 0; o < v.outer; ++o) {
+  parallel_for(v.outer, v.outer * v.length * v.inner, [&](std::int64_t o) {
     for (std::int64_t i = 0; i < v.inner; ++i) {
       const T* column = x + o * v.length * v.inner + i;
       std::int64_t best = 0;
@@ -25,7 +24,7 @@ void find_largest(const AxisView& v, const T* x, std::int32_t* places) {
       }
       places[o * v.inner + i] = static_cast<std::int32_t>(best);
     }
-  }
+  });
 }
 
 Choice argmax(const Problem& problem) {
@@ -43,8 +42,7 @@ Choice argmax(const Problem& problem) {
 template <class T>
 void sum_so_far(const AxisView& v, const T* x, T* y) {
   using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-#pragma omp parallel for schedule(static) if (parallel : v.outer * v.length * v.inner > parallel_elements)
-  for (std::int64_t o = 0; o < v.outer; ++o) {
+  parallel_for(v.outer, v.outer * v.length * v.inner, [&](std::int64_t o) {
     for (std::int64_t i = 0; i < v.inner; ++i) {
       Sum sum = 0;
       for (std::int64_t l = 0; l < v.length; ++l) {
@@ -53,7 +51,7 @@ void sum_so_far(const AxisView& v, const T* x, T* y) {
         y[at] = static_cast<T>(sum);
       }
     }
-  }
+  });
 }
 
 Choice cumulative_sum(const Problem& problem) {
@@ -80,8 +78,7 @@ bool comes_first(T a, T b) {
 
 template <class T>
 void sort_rows(const AxisView& v, const T* x, T* sorted, std::int32_t* places) {
-#pragma omp parallel for schedule(static) if (parallel : v.outer * v.length > parallel_elements)
-  for (std::int64_t row = 0; row < v.outer; ++row) {
+  parallel_for(v.outer, v.outer * v.length, [&](std::int64_t row) {
     const T* from = x + row * v.length;
     std::int32_t* order = places + row * v.length;
     std::iota(order, order + v.length, 0);
@@ -90,7 +87,7 @@ void sort_rows(const AxisView& v, const T* x, T* sorted, std::int32_t* places) {
       return !comes_first(from[b], from[a]) && a < b;
     });
     for (std::int64_t l = 0; l < v.length; ++l) sorted[row * v.length + l] = from[order[l]];
-  }
+  });
 }
 
 Choice sort_descending(const Problem& problem) {

@@ -81,14 +81,12 @@ Elements elements_of(DType dtype, std::string_view isa) {
 template <class F>
 void for_rows(const PoolShape& s, bool by_image, const Launch& launch, int threads, F f) {
   char* memory = static_cast<char*>(launch.workspace);
-#pragma omp parallel num_threads(threads) if (parallel : s.work() > parallel_elements)
-  {
-    const int thread = thread_number();
-    const Part part = part_of(s.n * s.oh, thread, team_size(), by_image ? s.oh : 1);
+  on_team(threads, s.work(), [&](int thread, int team) {
+    const Part part = part_of(s.n * s.oh, thread, team, by_image ? s.oh : 1);
     for (std::int64_t row = part.begin; row < part.end; ++row) {
       f(row / s.oh, row % s.oh, memory + static_cast<std::size_t>(thread) * s.thread_bytes());
     }
-  }
+  });
 }
 
 std::string index_format(const PoolShape& s) { return s.places() <= byte_places ? "place in window, bytes" : "place in window, shorts"; }

@@ -48,8 +48,7 @@ struct RandomKernel {
     const std::uint64_t step = scalar(1), first_row = scalar(2);
     auto* to = static_cast<typename Kind::Element*>(l.outputs[0]);
     const std::int64_t row_blocks = (width + 3) / 4, blocks = rows * row_blocks, groups = (blocks + lanes - 1) / lanes;
-#pragma omp parallel for schedule(static) if (parallel : rows * width * 4 > parallel_elements)
-    for (std::int64_t group = 0; group < groups; ++group) {
+    parallel_for(groups, rows * width * 4, [&](std::int64_t group) {
       PhiloxCounters counters;
       std::uint32_t words[4 * lanes];
       counters.step = step;
@@ -72,7 +71,7 @@ struct RandomKernel {
         Kind::write(words + (number - group * lanes) * 4, count, to + number / row_blocks * width + first);
         number += run;
       }
-    }
+    });
   }
 };
 

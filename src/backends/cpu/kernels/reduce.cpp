@@ -84,14 +84,12 @@ class ReduceKernel {
     program_->start(launch.inputs, memory);
     const std::int64_t work = size_ * (1 + program_->weight() / 4);
     int team = 1;
-#pragma omp parallel num_threads(threads_) if (parallel : work > parallel_elements)
-    {
-      const int thread = thread_number(), count = team_size();
+    on_team(threads_, work, [&](int thread, int count) {
       if (thread == 0) team = count;
       char* own = thread_memory(memory, thread);
       Program::Worker worker(*program_, memory, own);
       void* nothing = nullptr;
-      worker.bind(launch.inputs, {&nothing, 1});
+      worker.bind(launch.inputs, {&nothing, 1}, size_);
       if (!fold_.regular) {
         if (thread == 0) irregular(worker, own, launch.outputs[0]);
       } else if (fold_.inner == 1) {
@@ -109,7 +107,7 @@ class ReduceKernel {
         clear(accumulators(own), fold_.inner);
         stack(worker, part_of(size_, thread, count, program_->tile()), own);
       }
-    }
+    });
     if (!fold_.regular || by_columns_) return;
     if (fold_.inner == 1) return join_rows(memory, team, launch.outputs[0]);
     if (fold_.outer > 1) return;

@@ -31,10 +31,9 @@ struct AlongAxis {
     const T* x = static_cast<const T*>(l.inputs[0]);
     T* y = static_cast<T*>(l.outputs[0]);
     const std::int64_t rows = view.outer * view.inner;
-#pragma omp parallel num_threads(threads) if (parallel : rows * view.length * 4 > parallel_elements)
-    {
-      T* row = reinterpret_cast<T*>(static_cast<char*>(l.workspace) + static_cast<std::size_t>(thread_number()) * row_bytes());
-      const Part part = part_of(rows, thread_number(), team_size());
+    on_team(threads, rows * view.length * 4, [&](int thread, int team) {
+      T* row = reinterpret_cast<T*>(static_cast<char*>(l.workspace) + static_cast<std::size_t>(thread) * row_bytes());
+      const Part part = part_of(rows, thread, team);
       for (std::int64_t r = part.begin; r < part.end; ++r) {
         const std::int64_t first = r / view.inner * view.length * view.inner + r % view.inner;
         if (view.inner == 1) {
@@ -45,7 +44,7 @@ struct AlongAxis {
         loop(row, row, view.length);
         for (std::int64_t i = 0; i < view.length; ++i) y[first + i * view.inner] = row[i];
       }
-    }
+    });
   }
 };
 
@@ -71,11 +70,10 @@ Choice cross_entropy_of(const Problem& problem) {
   const std::int64_t rows = problem.outputs[0].size(), n = problem.inputs[0].shape[-1];
   const DType labels = problem.inputs[1].dtype;
   return accept([=](const Launch& l) {
-#pragma omp parallel for schedule(static) if (parallel : rows * n * 4 > parallel_elements)
-    for (std::int64_t r = 0; r < rows; ++r) {
+    parallel_for(rows, rows * n * 4, [&](std::int64_t r) {
       const double loss = loop(static_cast<const T*>(l.inputs[0]) + r * n, integer_at(l.inputs[1], labels, r), n);
       static_cast<T*>(l.outputs[0])[r] = static_cast<T>(loss);
-    }
+    });
   });
 }
 
@@ -91,12 +89,11 @@ Choice cross_entropy_gradient_of(const Problem& problem) {
   const std::int64_t rows = problem.inputs[2].size(), n = problem.inputs[0].shape[-1];
   const DType labels = problem.inputs[1].dtype;
   Choice choice = accept([=](const Launch& l) {
-#pragma omp parallel for schedule(static) if (parallel : rows * n * 4 > parallel_elements)
-    for (std::int64_t r = 0; r < rows; ++r) {
+    parallel_for(rows, rows * n * 4, [&](std::int64_t r) {
       const double scale = static_cast<double>(static_cast<const T*>(l.inputs[2])[r]);
       loop(static_cast<const T*>(l.inputs[0]) + r * n, integer_at(l.inputs[1], labels, r), scale,
            static_cast<T*>(l.outputs[0]) + r * n, n);
-    }
+    });
   });
   choice.in_place = {{0, 0}};
   return choice;
