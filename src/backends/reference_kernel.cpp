@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op's definition as a kernel: its arrays are copied to doubles, its reference runs, the results are rounded. The only
-// kernel that allocates; `plan` and `explain` name it.
+// An op's definition as a kernel: its arrays are copied to doubles, its reference runs, the results are rounded. The
+// only kernel that allocates; `plan` and `explain` name it.
 #include <cstring>
 
 #include "backends/backend.h"
@@ -10,8 +10,7 @@ namespace {
 
 constexpr const char* reference_format = "reference";  // of opaque outputs: doubles
 
-template <class T>
-void load_as(const void* from, std::vector<double>& to) {
+template <class T> void load_as(const void* from, std::vector<double>& to) {
   const T* values = static_cast<const T*>(from);
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(values[i]);
 }
@@ -36,8 +35,7 @@ void load(DType dtype, const void* from, std::vector<double>& to) {
   }
 }
 
-template <class T>
-void store_as(DType dtype, const std::vector<double>& from, void* to) {
+template <class T> void store_as(DType dtype, const std::vector<double>& from, void* to) {
   T* values = static_cast<T*>(to);
   for (std::size_t i = 0; i < from.size(); ++i) values[i] = static_cast<T>(round_to(dtype, from[i]));
 }

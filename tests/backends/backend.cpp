@@ -28,9 +28,12 @@ TEST_CASE("the CPU is there, with virtual replicas") {
   Backend& cpu = backend("cpu");
   CHECK(cpu.devices() == std::vector<Device>{{"cpu", 0}});
   CHECK(cpu.model({"cpu", 15}).threads >= 1);
-  CHECK(message_of([&] { (void)cpu.model({"cpu", 16}); }) ==
-        "device 'cpu:16': the CPU backend has cpu:0 and virtual replicas of it up to cpu:15");
-  CHECK(message_of([] { (void)backend("tpu"); }).starts_with("device 'tpu': there is no such backend here; there is cpu"));
+  CHECK(message_of([&] {
+          (void)cpu.model({"cpu", 16});
+        }) == "device 'cpu:16': the CPU backend has cpu:0 and virtual replicas of it up to cpu:15");
+  CHECK(message_of([] {
+          (void)backend("tpu");
+        }).starts_with("device 'tpu': there is no such backend here; there is cpu"));
 }
 
 TEST_CASE("memory is aligned, zeroed, and refused with the need and what is free") {
@@ -43,7 +46,9 @@ TEST_CASE("memory is aligned, zeroed, and refused with the need and what is free
     const auto* contents = static_cast<const unsigned char*>(buffer->address);
     CHECK(std::all_of(contents, contents + bytes, [](unsigned char byte) { return byte == 0; }));
   }
-  const std::string message = message_of([&] { (void)cpu.allocate({"cpu", 0}, std::size_t{1} << 50, "the arena of 'train 128'"); });
+  const std::string message = message_of([&] {
+    (void)cpu.allocate({"cpu", 0}, std::size_t{1} << 50, "the arena of 'train 128'");
+  });
   CHECK(message.starts_with("cpu:0: the arena of 'train 128' needs 1048576.0 GiB (1125899906842624 bytes), but "));
   CHECK(message.ends_with(" GiB are free; a smaller batch_size needs less"));
   CHECK(message_of([&] { (void)cpu.allocate({}, std::numeric_limits<std::size_t>::max(), "everything"); }) != "");
@@ -55,7 +60,8 @@ TEST_CASE("replicas add up in their order, for every dtype") {
   std::vector<Device> devices;
   for (int i = 0; i < 3; ++i) devices.push_back({"cpu", i});
   const auto communicator = cpu.connect(devices);
-  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
+  for (const DType dtype :
+       {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
     const Type type{{20001}, dtype};
     std::vector<Tensor> given;
     std::vector<void*> in, out;
@@ -73,7 +79,8 @@ TEST_CASE("replicas add up in their order, for every dtype") {
     CHECK(other.to_doubles() == given[1].to_doubles());
     CHECK(other.to_doubles() == last.to_doubles());
   }
-  CHECK(communicator->all_reduce(std::vector<void*>(2), std::vector<void*>(2), {{1}, DType::float32}) == Status::failed);
+  CHECK(communicator->all_reduce(std::vector<void*>(2), std::vector<void*>(2), {{1}, DType::float32}) ==
+        Status::failed);
 }
 
 TEST_CASE("denormals are flushed while a guard lives, and the caller's thread gets its ways back") {
@@ -104,26 +111,35 @@ TEST_CASE("a table offers the first that accepts, then the next, and keeps the r
   table.add("relu", "plain", [&](const Problem&) { return named(""); });
   table.add("relu", "odd", [](const Problem&) { return refuse("needs an odd size"); });
   table.add("relu", "last", [&](const Problem&) { return named("by hand"); });
-  const auto choose = [&](int candidate) { return table.choose({node, node.types, node.types, formats, device, candidate}); };
+  const auto choose = [&](int candidate) {
+    return table.choose({node, node.types, node.types, formats, device, candidate});
+  };
   CHECK(choose(0).name == "plain");
   CHECK(choose(0).refusals == std::vector<std::string>{"wide: needs 16 elements"});
   CHECK(choose(1).name == "by hand");
   CHECK(choose(1).refusals.size() == 2);
   CHECK(!choose(2).kernel);
-  CHECK(KernelTable().choose({node, node.types, node.types, formats, device, 0}).refusals == std::vector<std::string>{"relu: the backend has no kernel"});
+  CHECK(KernelTable().choose({node, node.types, node.types, formats, device, 0}).refusals ==
+        std::vector<std::string>{"relu: the backend has no kernel"});
 }
 
 // A user's op, which no table knows.
-const OpDef doubled_op{.name = "doubled", .doc = "2 x.",
+const OpDef doubled_op{.name = "doubled",
+                       .doc = "2 x.",
                        .infer = [](const Inference& in) -> Types { return {in.inputs[0]}; },
-                       .reference = [](const Reference& r) {
-                         for (std::size_t i = 0; i < r.outputs[0].data.size(); ++i) r.outputs[0].data[i] = 2 * r.inputs[0]->data[i];
-                       }};
+                       .reference =
+                           [](const Reference& r) {
+                             for (std::size_t i = 0; i < r.outputs[0].data.size(); ++i)
+                               r.outputs[0].data[i] = 2 * r.inputs[0]->data[i];
+                           }};
 
 TEST_CASE("an op without a kernel runs by its reference, on every dtype") {
-  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
+  for (const DType dtype :
+       {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
     std::vector<std::string> used;
-    const Case test = make_case({{{{3, 4}, dtype}, 0, 9}}, [](std::span<const Value> x) -> Values { return {x[0].graph->add(doubled_op, {x[0]})}; });
+    const Case test = make_case({{{{3, 4}, dtype}, 0, 9}}, [](std::span<const Value> x) -> Values {
+      return {x[0].graph->add(doubled_op, {x[0]})};
+    });
     CHECK(check_kernels(test, backend("cpu"), &used) == "");
     CHECK(used == std::vector<std::string>{"reference"});
   }
@@ -139,7 +155,8 @@ TEST_CASE("a reference does not read what another kernel wrote") {
   const std::vector<std::string> formats{"", "something else"};
   const Choice choice = reference_choice({node, types, node.types, formats, DeviceModel(), 0});
   CHECK(!choice.kernel);
-  CHECK(choice.refusals == std::vector<std::string>{"reference: input 1 has the format 'something else' of another kernel"});
+  CHECK(choice.refusals ==
+        std::vector<std::string>{"reference: input 1 has the format 'something else' of another kernel"});
 }
 
 }  // namespace

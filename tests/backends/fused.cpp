@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that run as one kernel: elementwise programs, the optimizer's update of many weights, products and convolutions
-// with what follows them, sums of programs.
+// Groups that run as one kernel: elementwise programs, the optimizer's update of many weights, products and
+// convolutions with what follows them, sums of programs.
 #include "graph/fused.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,8 @@ Case group(const std::string& pattern, const std::vector<Drawn>& inputs, Build b
   const std::size_t own = (inputs.size() - static_cast<std::size_t>(shared)) / static_cast<std::size_t>(members);
   auto body = std::make_shared<Graph>();
   Values values;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(shared) + own; ++i) values.push_back(body->input(cat("b", i), inputs[i].type));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shared) + own; ++i)
+    values.push_back(body->input(cat("b", i), inputs[i].type));
   const Values outputs = build(values);
   for (std::size_t i = 0; i < outputs.size(); ++i) body->output(cat("y", i), outputs[i]);
   return make_case(inputs, [&](std::span<const Value> x) {
@@ -39,13 +40,15 @@ Drawn of(DType dtype, const Shape& shape, double low = -1, double high = 1) { re
 
 TEST_CASE("a program with every way of broadcasting, over full and partial tiles") {
   const auto build = [](std::span<const Value> x) -> Values {
-    Value a = x[0] * x[1] + x[2];           // a bias over the last axis, a scalar
-    Value b = tanh(a) - x[3];               // a column
+    Value a = x[0] * x[1] + x[2];  // a bias over the last axis, a scalar
+    Value b = tanh(a) - x[3];      // a column
     return {select(greater(b, x[4]), a, b * 2.0), b};
   };
   for (const std::int64_t rows : {1, 7, 300}) {
     for (const std::int64_t columns : {1, 3, 32, 100, 3000}) {
-      check(group("elementwise", {f32({rows, columns}), f32({columns}), f32({}), f32({rows, 1}), f32({rows, columns})}, build), "program");
+      check(group("elementwise", {f32({rows, columns}), f32({columns}), f32({}), f32({rows, 1}), f32({rows, columns})},
+                  build),
+            "program");
     }
   }
 }
@@ -65,13 +68,15 @@ TEST_CASE("what depends on scalars alone is computed once, and constants are par
 }
 
 TEST_CASE("outputs that depend on scalars only are filled") {
-  const auto build = [](std::span<const Value> x) -> Values { return {broadcast_to(x[0] * 2.0, {}) + x[1] * 0.0, x[1]}; };
+  const auto build = [](std::span<const Value> x) -> Values {
+    return {broadcast_to(x[0] * 2.0, {}) + x[1] * 0.0, x[1]};
+  };
   check(group("elementwise", {f32({}), f32({33, 65})}, build), "program");
 }
 
 TEST_CASE("an output may lie where any input of its size does, whatever the order of steps") {
   const auto build = [](std::span<const Value> x) -> Values {
-    Value first = x[0] + x[1];              // written before x[1], x[2] and x[3] are read for the last time
+    Value first = x[0] + x[1];  // written before x[1], x[2] and x[3] are read for the last time
     Value second = x[1] * x[2];
     return {first, second, first * x[3] - x[0]};
   };
@@ -85,8 +90,11 @@ TEST_CASE("masks, integers and doubles in one program") {
     return {select(keep, x[0], full_like(x[0], 0)), logical_not(keep), steps, cast(steps, DType::float64) * 0.5,
             cast(x[0] * 100.0, DType::uint8)};
   };
-  check(group("elementwise", {f32({3, 700}, 0, 2), of(DType::boolean, {3, 700}), of(DType::int32, {3, 700}, 0, 3),
-                              of(DType::int64, {700}, -9, 9)}, build), "program");
+  check(group("elementwise",
+              {f32({3, 700}, 0, 2), of(DType::boolean, {3, 700}), of(DType::int32, {3, 700}, 0, 3),
+               of(DType::int64, {700}, -9, 9)},
+              build),
+        "program");
 }
 
 TEST_CASE("16-bit floats are computed in float and rounded where the program says so") {
@@ -154,7 +162,10 @@ TEST_CASE("convolutions with bias and activation") {
   check(group("conv2d", {f32({2, 9, 8, 16}), f32({3, 3, 16, 32}), f32({32})}, relu_of), "+bias +relu");
   check(group("conv2d", {f32({2, 9, 8, 1}), f32({3, 3, 1, 32}), f32({32})}, relu_of), "+bias +relu");
   check(group("conv2d", {f32({2, 9, 8, 3}), f32({3, 3, 3, 10}), f32({10})}, gelu_like), "+bias +sigmoid");
-  check(group("conv2d", {of(DType::bfloat16, {2, 9, 8, 16}), of(DType::bfloat16, {3, 3, 16, 32}), of(DType::bfloat16, {32})}, relu_of), "+relu");
+  check(group("conv2d",
+              {of(DType::bfloat16, {2, 9, 8, 16}), of(DType::bfloat16, {3, 3, 16, 32}), of(DType::bfloat16, {32})},
+              relu_of),
+        "+relu");
 }
 
 TEST_CASE("sums of programs: over rows, along rows, over everything, in between") {
@@ -163,7 +174,8 @@ TEST_CASE("sums of programs: over rows, along rows, over everything, in between"
   const auto all = [](std::span<const Value> x) -> Values { return {sum(square(x[0] * x[1]))}; };
   const auto middle = [](std::span<const Value> x) -> Values { return {reduce_sum(x[0] * x[1], {1, 2}, true)}; };
   const auto mixed = [](std::span<const Value> x) -> Values { return {reduce_sum(x[0] * x[1], {0, 2})}; };
-  for (const Shape& shape : {Shape{1, 5}, Shape{300, 10}, Shape{64, 100}, Shape{4, 5000}, Shape{3, 40000}, Shape{50000, 3}}) {
+  for (const Shape& shape :
+       {Shape{1, 5}, Shape{300, 10}, Shape{64, 100}, Shape{4, 5000}, Shape{3, 40000}, Shape{50000, 3}}) {
     check(group("reduce", {f32(shape), f32(shape)}, rows), "tiles");
     check(group("reduce", {f32(shape), f32({shape[-1]})}, rows), "tiles");
     check(group("reduce", {f32(shape), f32({shape[0], 1})}, along), "tiles");
@@ -180,7 +192,9 @@ TEST_CASE("sums of programs: over rows, along rows, over everything, in between"
 }
 
 TEST_CASE("a group that is none of these is refused with a reason") {
-  const Case test = group("elementwise", {f32({4, 6})}, [](std::span<const Value> x) -> Values { return {transpose(x[0], {1, 0})}; });
+  const Case test = group("elementwise", {f32({4, 6})}, [](std::span<const Value> x) -> Values {
+    return {transpose(x[0], {1, 0})};
+  });
   const Node& node = test.graph[test.graph.size() - 1];
   const std::vector<Type> inputs{{{4, 6}, DType::float32}};
   const std::vector<std::string> formats(1);

@@ -52,15 +52,25 @@ TEST_CASE("batches of products, one side repeated") {
 }
 
 TEST_CASE("empty batches are no error, and sums over nothing are zero") {
-  check({f32({0, 5}), f32({5, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }, "no rows");
-  check({f32({0, 5}), f32({0, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true)}; }, "a sum of none");
-  check({f32({0, 5})}, [](std::span<const Value> x) -> Values { return {reduce_sum(tanh(x[0]), {0}), softmax(x[0])}; }, "rows");
-  check({f32({0, 6, 6, 4}), f32({3, 3, 4, 8}), f32({0, 6, 6, 8})},
-        [](std::span<const Value> x) -> Values {
-          const Convolution same{1, 1, 1, 1, 1};
-          return {conv2d(x[0], x[1], same), conv2d_input_gradient(x[2], x[1], same, {0, 6, 6, 4}),
-                  conv2d_kernel_gradient(x[0], x[2], same, {3, 3, 4, 8})};
-        }, "images");
+  check(
+      {f32({0, 5}), f32({5, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }, "no rows");
+  check(
+      {f32({0, 5}), f32({0, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true)}; },
+      "a sum of none");
+  check(
+      {f32({0, 5})},
+      [](std::span<const Value> x) -> Values {
+        return {reduce_sum(tanh(x[0]), {0}), softmax(x[0])};
+      },
+      "rows");
+  check(
+      {f32({0, 6, 6, 4}), f32({3, 3, 4, 8}), f32({0, 6, 6, 8})},
+      [](std::span<const Value> x) -> Values {
+        const Convolution same{1, 1, 1, 1, 1};
+        return {conv2d(x[0], x[1], same), conv2d_input_gradient(x[2], x[1], same, {0, 6, 6, 4}),
+                conv2d_kernel_gradient(x[0], x[2], same, {3, 3, 4, 8})};
+      },
+      "images");
 }
 
 struct ConvCase {
@@ -93,8 +103,13 @@ TEST_CASE("convolutions and their gradients: strides, padding, dilation, groups,
       };
       const std::string what = cat(c.x, " ", c.kernel, " ", dtype);
       check({of(dtype, c.x), of(dtype, c.kernel)}, forward, what, 2);
-      check({of(dtype, y), of(dtype, c.kernel)}, [&](std::span<const Value> x) -> Values { return {conv2d_input_gradient(x[0], x[1], c.how, c.x)}; }, what, 2);
-      check({of(dtype, c.x), of(dtype, y)}, [&](std::span<const Value> x) -> Values { return {conv2d_kernel_gradient(x[0], x[1], c.how, c.kernel)}; }, what, 2);
+      check(
+          {of(dtype, y), of(dtype, c.kernel)},
+          [&](std::span<const Value> x) -> Values { return {conv2d_input_gradient(x[0], x[1], c.how, c.x)}; }, what, 2);
+      check(
+          {of(dtype, c.x), of(dtype, y)},
+          [&](std::span<const Value> x) -> Values { return {conv2d_kernel_gradient(x[0], x[1], c.how, c.kernel)}; },
+          what, 2);
     }
   }
 }
@@ -103,9 +118,12 @@ TEST_CASE("pooling and its gradients: overlaps, padding, many channels, large wi
   struct {
     Shape x;
     Pooling how;
-  } const cases[] = {{{2, 14, 14, 32}, {2, 2, 0, 0}},           {{1, 7, 9, 19}, {3, 2, 1, 1}},
-                     {{2, 8, 8, 70}, {2, 2, 0, 0}},             {{1, 9, 9, 5}, {2, 2, 0, 1}},
-                     {{1, 20, 18, 16}, {Pair(17, 16), 1, 0, 0}}, {{3, 6, 5, 8}, {Pair(1, 3), Pair(2, 1), Pair(0, 2), Pair(0, 1)}}};
+  } const cases[] = {{{2, 14, 14, 32}, {2, 2, 0, 0}},
+                     {{1, 7, 9, 19}, {3, 2, 1, 1}},
+                     {{2, 8, 8, 70}, {2, 2, 0, 0}},
+                     {{1, 9, 9, 5}, {2, 2, 0, 1}},
+                     {{1, 20, 18, 16}, {Pair(17, 16), 1, 0, 0}},
+                     {{3, 6, 5, 8}, {Pair(1, 3), Pair(2, 1), Pair(0, 2), Pair(0, 1)}}};
   for (const auto& c : cases) {
     for (const DType dtype : {DType::float32, DType::bfloat16, DType::float64}) {
       for (const bool largest : {true, false}) {
@@ -128,7 +146,8 @@ TEST_CASE("softmax and cross-entropy over short and long rows") {
     };
     check({f32({37, n}, -20, 20), of(DType::int32, {37}, 0, static_cast<double>(n))}, build, cat(n, " classes"));
     check({of(DType::bfloat16, {9, n}), of(DType::int64, {9}, 0, static_cast<double>(n))}, build, cat(n, " classes"));
-    check({of(DType::float64, {9, n}, 300, 700), of(DType::uint8, {9}, 0, std::min(250.0, static_cast<double>(n)))}, build, cat(n, " classes"));
+    check({of(DType::float64, {9, n}, 300, 700), of(DType::uint8, {9}, 0, std::min(250.0, static_cast<double>(n)))},
+          build, cat(n, " classes"));
   }
 }
 
@@ -138,11 +157,15 @@ TEST_CASE("normalization with means far from zero") {
       const Values y = batch_norm(x[0], x[1], x[2], 1e-3);
       return gradients(sum(y[0] * x[3]), x.first(3));
     };
-    const auto layer = [](std::span<const Value> x) -> Values { return gradients(sum(layer_norm(x[0], x[1], x[2], 1e-3) * x[3]), x.first(3)); };
+    const auto layer = [](std::span<const Value> x) -> Values {
+      return gradients(sum(layer_norm(x[0], x[1], x[2], 1e-3) * x[3]), x.first(3));
+    };
     for (const DType dtype : {DType::float32, DType::float64}) {
-      const std::vector<Drawn> inputs{of(dtype, {6, 11, 13, channels}, 9, 11), of(dtype, {channels}), of(dtype, {channels}), of(dtype, {6, 11, 13, channels})};
+      const std::vector<Drawn> inputs{of(dtype, {6, 11, 13, channels}, 9, 11), of(dtype, {channels}),
+                                      of(dtype, {channels}), of(dtype, {6, 11, 13, channels})};
       check(inputs, batch, cat(channels, " channels, batch"), 20);
-      check({of(dtype, {70, channels}, 4, 6), inputs[1], inputs[2], of(dtype, {70, channels})}, layer, cat(channels, " channels, layer"), 20);
+      check({of(dtype, {70, channels}, 4, 6), inputs[1], inputs[2], of(dtype, {70, channels})}, layer,
+            cat(channels, " channels, layer"), 20);
     }
   }
 }
@@ -150,13 +173,19 @@ TEST_CASE("normalization with means far from zero") {
 TEST_CASE("lstm and its gradient: masks, given states, every dtype") {
   const auto build = [](bool states, bool masked) {
     return [=](std::span<const Value> x) -> Values {
-      const Values y = lstm(x[0], x[1], x[2], x[3], states ? x[4] : Value{}, states ? x[5] : Value{}, masked ? x[6] : Value{});
+      const Values y =
+          lstm(x[0], x[1], x[2], x[3], states ? x[4] : Value{}, states ? x[5] : Value{}, masked ? x[6] : Value{});
       return gradients(sum(y[0] * y[0]) + sum(y[1]) + sum(y[2] * 0.5), x.first(states ? 6 : 4));
     };
   };
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
-    const std::vector<Drawn> inputs{of(dtype, {9, 6, 5}),       of(dtype, {5, 80}, -0.4, 0.4), of(dtype, {20, 80}, -0.4, 0.4), of(dtype, {80}),
-                                    of(dtype, {9, 20}),         of(dtype, {9, 20}),            of(DType::boolean, {9, 6})};
+    const std::vector<Drawn> inputs{of(dtype, {9, 6, 5}),
+                                    of(dtype, {5, 80}, -0.4, 0.4),
+                                    of(dtype, {20, 80}, -0.4, 0.4),
+                                    of(dtype, {80}),
+                                    of(dtype, {9, 20}),
+                                    of(dtype, {9, 20}),
+                                    of(DType::boolean, {9, 6})};
     for (const bool states : {false, true}) {
       for (const bool masked : {false, true}) check(inputs, build(states, masked), cat(dtype, states, masked), 8);
     }
@@ -165,8 +194,15 @@ TEST_CASE("lstm and its gradient: masks, given states, every dtype") {
 
 TEST_CASE("moves of elements") {
   const auto build = [](std::span<const Value> x) -> Values {
-    return {transpose(x[0], {0, 3, 1, 2}), transpose(x[0], {3, 2, 1, 0}), transpose(x[0], {1, 0, 2, 3}), slice(x[0], {0, 1, 2, 3}, {3, 9, 7, 30}, {1, 3, 2, 4}),
-            reverse(x[0], 1), reverse(x[0], -1), pad(x[0], {0, 1, 2, 0}, {1, 0, 3, 5}, -2), concatenate({x[0], x[0], x[0]}, 2), concatenate({x[0], x[0]}, -1),
+    return {transpose(x[0], {0, 3, 1, 2}),
+            transpose(x[0], {3, 2, 1, 0}),
+            transpose(x[0], {1, 0, 2, 3}),
+            slice(x[0], {0, 1, 2, 3}, {3, 9, 7, 30}, {1, 3, 2, 4}),
+            reverse(x[0], 1),
+            reverse(x[0], -1),
+            pad(x[0], {0, 1, 2, 0}, {1, 0, 3, 5}, -2),
+            concatenate({x[0], x[0], x[0]}, 2),
+            concatenate({x[0], x[0]}, -1),
             broadcast_to(slice_axis(x[0], 2, 1, 2), {2, 3, 10, 7, 35})};
   };
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::float64, DType::uint8}) {
@@ -175,11 +211,14 @@ TEST_CASE("moves of elements") {
 }
 
 TEST_CASE("rows by index and back, some outside") {
-  const auto build = [](std::span<const Value> x) -> Values { return {gather(x[0], x[1]), scatter_add(x[1], x[2], 50), one_hot(x[1], 40)}; };
+  const auto build = [](std::span<const Value> x) -> Values {
+    return {gather(x[0], x[1]), scatter_add(x[1], x[2], 50), one_hot(x[1], 40)};
+  };
   for (const DType indices : {DType::int32, DType::int64, DType::uint8}) {
     const double low = indices == DType::uint8 ? 0 : -2;
     check({f32({50, 33}), of(indices, {30, 40}, low, 53), f32({30, 40, 33})}, build, to_text(indices));
-    check({of(DType::bfloat16, {50, 3}), of(indices, {7}, low, 53), of(DType::bfloat16, {7, 3})}, build, to_text(indices));
+    check({of(DType::bfloat16, {50, 3}), of(indices, {7}, low, 53), of(DType::bfloat16, {7, 3})}, build,
+          to_text(indices));
   }
 }
 
@@ -200,8 +239,10 @@ TEST_CASE("loops: carries that swap places, yields, constants") {
   body->output("b", tanh(matmul(a, w) + step));
   body->output("y", reshape(reduce_sum(a * step, {1}), {1, 40}));
   body->output("z", step);
-  check({f32({40, 30}), f32({40, 30}), f32({5, 40, 30}), f32({30, 30})},
-        [&](std::span<const Value> x) { return scan(*x[0].graph, body, x.first(2), x.subspan(2, 1), x.subspan(3)); }, "forward", 4);
+  check(
+      {f32({40, 30}), f32({40, 30}), f32({5, 40, 30}), f32({30, 30})},
+      [&](std::span<const Value> x) { return scan(*x[0].graph, body, x.first(2), x.subspan(2, 1), x.subspan(3)); },
+      "forward", 4);
 }
 
 TEST_CASE("random numbers are those of core/random.h, for any number of threads") {
@@ -209,9 +250,11 @@ TEST_CASE("random numbers are those of core/random.h, for any number of threads"
     for (const Shape& shape : {Shape{}, Shape{5}, Shape{130, 3}, Shape{100, 70}, Shape{2, 3, 4003}}) {
       Graph graph;
       const Type scalar{{}, DType::int64};
-      random(graph, graph.input("seed", scalar), graph.input("step", scalar), graph.input("row", scalar), {"here", distribution, shape});
+      random(graph, graph.input("seed", scalar), graph.input("step", scalar), graph.input("row", scalar),
+             {"here", distribution, shape});
       const Node& node = graph[3];
-      const std::vector<Tensor> inputs{Tensor(Shape{}, std::vector<std::int64_t>{42}), Tensor(Shape{}, std::vector<std::int64_t>{(1LL << 33) + 7}),
+      const std::vector<Tensor> inputs{Tensor(Shape{}, std::vector<std::int64_t>{42}),
+                                       Tensor(Shape{}, std::vector<std::int64_t>{(1LL << 33) + 7}),
                                        Tensor(Shape{}, std::vector<std::int64_t>{(1LL << 32) - 1})};
       const Types types(3, scalar);
       const std::vector<std::string> formats(3);
@@ -230,8 +273,9 @@ TEST_CASE("random numbers are those of core/random.h, for any number of threads"
         const std::uint64_t step = (1ULL << 33) + 7, row = (1ULL << 32) - 1 + i / width, element = i % width;
         const std::string kind = distribution;
         const double wanted = kind == "uniform" ? uniform(key, step, row, element)
-                              : kind == "bits"  ? static_cast<double>(random_word(key, step, row, element))
-                                                : static_cast<double>(static_cast<float>(normal(key, step, row, element)));
+                              : kind == "bits"
+                                  ? static_cast<double>(random_word(key, step, row, element))
+                                  : static_cast<double>(static_cast<float>(normal(key, step, row, element)));
         CHECK(first[i] == wanted);
       }
     }

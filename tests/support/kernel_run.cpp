@@ -31,8 +31,8 @@ void* operator new(std::size_t bytes) {
   if (void* address = std::malloc(bytes > 0 ? bytes : 1)) return address;
   throw std::bad_alloc();
 }
-void operator delete(void* address) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t) noexcept { std::free(address); }
+[[gnu::noinline]] void operator delete(void* address) noexcept { std::free(address); }
+[[gnu::noinline]] void operator delete(void* address, std::size_t) noexcept { std::free(address); }
 
 namespace strata::test {
 
@@ -93,7 +93,8 @@ std::vector<Tensor> run_choice(const Choice& choice, std::span<const Tensor> inp
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool opaque = outputs[i].dtype == DType::opaque;
-    const Type type = opaque ? Type{Shape{static_cast<std::int64_t>(choice.opaque[i].first)}, DType::uint8} : outputs[i];
+    const Type type =
+        opaque ? Type{Shape{static_cast<std::int64_t>(choice.opaque[i].first)}, DType::uint8} : outputs[i];
     results.push_back(Tensor::from_doubles(type, std::vector<double>(static_cast<std::size_t>(type.size()), 77)));
     out.push_back(results.back().address());
   }
@@ -145,7 +146,8 @@ std::vector<Array> reference_of(const Given& given) {
 }
 
 // Calls f with each choice for the node, until it returns a fault.
-std::string each_choice(const Given& given, Backend& backend, const DeviceModel& device, const std::function<std::string(const Choice&)>& f) {
+std::string each_choice(const Given& given, Backend& backend, const DeviceModel& device,
+                        const std::function<std::string(const Choice&)>& f) {
   for (int candidate = 0;; ++candidate) {
     const Choice choice = backend.choose({given.node, given.types, given.node.types, given.formats, device, candidate});
     if (!choice.kernel) {
@@ -153,11 +155,13 @@ std::string each_choice(const Given& given, Backend& backend, const DeviceModel&
       for (const std::string& reason : choice.refusals) reasons += "; " + reason;
       return candidate == 0 ? cat(given.node.op->name, ": no kernel at all", reasons) : "";
     }
-    if (const std::string why = f(choice); !why.empty()) return cat(given.node.op->name, " by '", choice.name, "': ", why);
+    if (const std::string why = f(choice); !why.empty())
+      return cat(given.node.op->name, " by '", choice.name, "': ", why);
   }
 }
 
-std::string check_node(const Given& given, double factor, Backend& backend, const DeviceModel& device, std::vector<std::string>* used) {
+std::string check_node(const Given& given, double factor, Backend& backend, const DeviceModel& device,
+                       std::vector<std::string>* used) {
   const Node& node = given.node;
   const std::vector<Tensor>& inputs = given.tensors;
   const std::vector<Array> expected = reference_of(given);
@@ -172,10 +176,12 @@ std::string check_node(const Given& given, double factor, Backend& backend, cons
         const DType dtype = node.types[i].dtype;
         if (dtype == DType::opaque) continue;
         double tolerance = usual_tolerance(dtype);
-        for (const Type& type : given.types) tolerance = std::max(tolerance, is_floating(dtype) ? usual_tolerance(type.dtype) : 0);
+        for (const Type& type : given.types)
+          tolerance = std::max(tolerance, is_floating(dtype) ? usual_tolerance(type.dtype) : 0);
         std::vector<double> wanted = expected[i].data;
         for (double& value : wanted) value = round_to(dtype, value);
-        if (const std::string why = difference(got[i], wanted, tolerance * factor); !why.empty()) return cat("output ", i, ": ", why);
+        if (const std::string why = difference(got[i], wanted, tolerance * factor); !why.empty())
+          return cat("output ", i, ": ", why);
       }
       return "";
     };
@@ -208,7 +214,8 @@ std::string check_kernels(const Case& test, Backend& backend, std::vector<std::s
   return check_kernels(test, backend, backend.model({std::string(backend.name()), 0}), used);
 }
 
-std::string check_kernels(const Case& test, Backend& backend, const DeviceModel& device, std::vector<std::string>* used) {
+std::string check_kernels(const Case& test, Backend& backend, const DeviceModel& device,
+                          std::vector<std::string>* used) {
   struct Made {
     std::unique_ptr<Given> given;
     std::vector<Array> arrays;
@@ -245,7 +252,8 @@ std::string check_kernels(const Case& test, Backend& backend, const DeviceModel&
       const Given& before = *made[static_cast<std::size_t>(maker)].given;
       const auto output = static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(opaque)].output);
       why = each_choice(before, backend, device, [&](const Choice& choice) {
-        own.given->tensors[static_cast<std::size_t>(opaque)] = run_choice(choice, before.tensors, before.node.types)[output];
+        own.given->tensors[static_cast<std::size_t>(opaque)] =
+            run_choice(choice, before.tensors, before.node.types)[output];
         own.given->formats[static_cast<std::size_t>(opaque)] = choice.opaque[output].second;
         return check_node(*own.given, test.tolerance, backend, device, used);
       });

@@ -40,8 +40,7 @@ Broadcast Broadcast::repeated() {
   return broadcast;
 }
 
-template <class T>
-void Broadcast::copy_as(const T* from, T* to, std::int64_t at, std::int64_t count) const {
+template <class T> void Broadcast::copy_as(const T* from, T* to, std::int64_t at, std::int64_t count) const {
   if (axes_.empty()) {
     std::fill_n(to, count, *from);
     return;

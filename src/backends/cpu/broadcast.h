@@ -31,8 +31,7 @@ class Broadcast {
   struct Axis {
     std::int64_t extent, stride;
   };
-  template <class T>
-  void copy_as(const T* from, T* to, std::int64_t at, std::int64_t count) const;
+  template <class T> void copy_as(const T* from, T* to, std::int64_t at, std::int64_t count) const;
 
   std::vector<Axis> axes_;  // outermost first
   Kind kind_ = Kind::full;

@@ -11,8 +11,7 @@ namespace strata::cpu {
 namespace {
 
 // How elements are added: 16-bit floats in float, rounded once.
-template <class T>
-struct Plain {
+template <class T> struct Plain {
   using Stored = T;
   static T load(T value) { return value; }
   static T store(T value) { return value; }

@@ -8,10 +8,18 @@
 namespace strata::cpu {
 
 ConvolutionShape::ConvolutionShape(const Shape& x, const Shape& kernel, const Shape& y, const Convolution& convolution)
-    : n(x[0]), h(x[1]), w(x[2]), in(x[3]), kh(kernel[0]), kw(kernel[1]), oh(y[1]), ow(y[2]), out(y[3]), how(convolution) {}
+    : n(x[0]),
+      h(x[1]),
+      w(x[2]),
+      in(x[3]),
+      kh(kernel[0]),
+      kw(kernel[1]),
+      oh(y[1]),
+      ow(y[2]),
+      out(y[3]),
+      how(convolution) {}
 
-template <class T>
-void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y) {
+template <class T> void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, rows = s.n * s.oh;
   parallel_for(rows, s.work(), [&](std::int64_t row) {
     const std::int64_t image = row / s.oh, oy = row % s.oh;
@@ -40,8 +48,7 @@ void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y) {
   });
 }
 
-template <class T>
-void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* kernel, T* dx) {
+template <class T> void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* kernel, T* dx) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, rows = s.n * s.h;
   parallel_for(rows, s.work(), [&](std::int64_t row) {
     const std::int64_t image = row / s.h, iy = row % s.h;
@@ -72,8 +79,7 @@ void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* ke
   });
 }
 
-template <class T>
-void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy, T* dkernel) {
+template <class T> void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy, T* dkernel) {
   const std::int64_t in = s.in / s.how.groups, out = s.out / s.how.groups, lines = s.kh * s.kw * in;
   parallel_for(lines, s.work(), [&](std::int64_t line) {
     const std::int64_t i = line % in, kx = line / in % s.kw, ky = line / in / s.kw;

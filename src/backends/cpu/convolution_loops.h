@@ -15,11 +15,8 @@ struct ConvolutionShape {
   std::int64_t work() const { return n * oh * ow * out * kh * kw * (in / how.groups); }
 };
 
-template <class T>
-void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y);
-template <class T>
-void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* kernel, T* dx);
-template <class T>
-void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy, T* dkernel);
+template <class T> void convolve(const ConvolutionShape& s, const T* x, const T* kernel, T* y);
+template <class T> void convolve_input_gradient(const ConvolutionShape& s, const T* dy, const T* kernel, T* dx);
+template <class T> void convolve_kernel_gradient(const ConvolutionShape& s, const T* x, const T* dy, T* dkernel);
 
 }  // namespace strata::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/denormals.h"
 
-#include <xmmintrin.h>
+#include <immintrin.h>
 
 namespace strata::cpu {
 namespace {
@@ -20,7 +20,8 @@ void prepare_team() {
 }  // namespace
 
 FlushDenormals::FlushDenormals() : before_(_mm_getcsr()) {
-  if (!team_is_prepared) [[unlikely]] prepare_team();
+  if (!team_is_prepared) [[unlikely]]
+    prepare_team();
   _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
 }
 

@@ -74,8 +74,8 @@ class CpuBackend final : public Backend {
     const std::size_t free = available_bytes();
     void* address = rounded > bytes && rounded <= free ? std::aligned_alloc(alignment, rounded) : nullptr;
     if (!address) {
-      throw Error(cat(to_text(device), ": ", purpose, " needs ", in_gib(bytes), " (", bytes, " bytes), but ", in_gib(free),
-                      " are free; a smaller batch_size needs less"));
+      throw Error(cat(to_text(device), ": ", purpose, " needs ", in_gib(bytes), " (", bytes, " bytes), but ",
+                      in_gib(free), " are free; a smaller batch_size needs less"));
     }
     std::memset(address, 0, rounded);
     return std::make_shared<HostBuffer>(device, address, bytes, true);
@@ -85,8 +85,12 @@ class CpuBackend final : public Backend {
     check(device);
     return std::make_unique<HostStream>();
   }
-  void copy_in(void* to, const void* from_host, std::size_t bytes, Stream&) override { std::memcpy(to, from_host, bytes); }
-  void copy_out(void* to_host, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to_host, from, bytes); }
+  void copy_in(void* to, const void* from_host, std::size_t bytes, Stream&) override {
+    std::memcpy(to, from_host, bytes);
+  }
+  void copy_out(void* to_host, const void* from, std::size_t bytes, Stream&) override {
+    std::memcpy(to_host, from, bytes);
+  }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override { std::memmove(to, from, bytes); }
 
   std::unique_ptr<Communicator> connect(std::span<const Device> devices) override {
@@ -101,8 +105,8 @@ class CpuBackend final : public Backend {
  private:
   static void check(const Device& device) {
     if (device.backend == "cpu" && device.index >= 0 && device.index < most_replicas) return;
-    throw Error(cat("device '", to_text(device), "': the CPU backend has cpu:0 and virtual replicas of it up to cpu:",
-                    most_replicas - 1));
+    throw Error(cat("device '", to_text(device),
+                    "': the CPU backend has cpu:0 and virtual replicas of it up to cpu:", most_replicas - 1));
   }
 };
 

@@ -41,7 +41,8 @@ std::shared_ptr<const Epilogue> Epilogue::of(const Problem& group, std::string_v
   Graph rest;
   std::vector<Value> of_node(static_cast<std::size_t>(body.size()));
   of_node[static_cast<std::size_t>(first)] = rest.input("result", made->first_type());
-  std::vector<Program::Input> kinds{{made->first_type().dtype, Broadcast(made->first_type().shape, made->first_type().shape)}};
+  std::vector<Program::Input> kinds{
+      {made->first_type().dtype, Broadcast(made->first_type().shape, made->first_type().shape)}};
   const Shape& shape = group.outputs[0].shape;
   for (int n = 0; n < body.size(); ++n) {
     if (n == first) continue;
@@ -49,7 +50,8 @@ std::shared_ptr<const Epilogue> Epilogue::of(const Problem& group, std::string_v
     const std::size_t number = input_number(n);
     if (number < inputs.size()) {
       const bool read = std::any_of(&body[0], &body[0] + body.size(), [&](const Node& reader) {
-        return &reader != made->first_ && std::find(reader.inputs.begin(), reader.inputs.end(), Ref{n, 0}) != reader.inputs.end();
+        return &reader != made->first_ &&
+               std::find(reader.inputs.begin(), reader.inputs.end(), Ref{n, 0}) != reader.inputs.end();
       });
       if (!read) continue;
       of_node[static_cast<std::size_t>(n)] = rest.input(cat("x", number), node.types[0]);
@@ -62,7 +64,8 @@ std::shared_ptr<const Epilogue> Epilogue::of(const Problem& group, std::string_v
     of_node[static_cast<std::size_t>(n)] = rest.add(*node.op, operands, node.attributes, node.bodies);
     int bias = -1;
     for (const Ref input : node.inputs) {
-      if (input_number(input.node) < inputs.size() && body.type(input).shape == Shape{shape[-1]}) bias = static_cast<int>(input_number(input.node));
+      if (input_number(input.node) < inputs.size() && body.type(input).shape == Shape{shape[-1]})
+        bias = static_cast<int>(input_number(input.node));
     }
     if (node.op->name == "add" && bias >= 0 && made->bias_ < 0 && made->activation_.empty()) {
       made->bias_ = bias;

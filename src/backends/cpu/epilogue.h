@@ -16,7 +16,7 @@ class Epilogue {
   static std::shared_ptr<const Epilogue> of(const Problem& group, std::string_view first_op, std::string& reason);
 
   const Node& first() const { return *first_; }
-  Node first_alone() const;                                // as a node of its own
+  Node first_alone() const;  // as a node of its own
   const std::vector<std::size_t>& first_inputs() const { return first_inputs_; }
   const Type& first_type() const { return first_->types[0]; }
   std::size_t workspace_bytes() const { return kernel_.workspace_bytes(); }
@@ -32,7 +32,7 @@ class Epilogue {
  private:
   std::shared_ptr<const Graph> body_;
   const Node* first_ = nullptr;
-  std::vector<std::size_t> first_inputs_, rest_inputs_;    // of the group
+  std::vector<std::size_t> first_inputs_, rest_inputs_;  // of the group
   ProgramKernel kernel_;
   int bias_ = -1;
   std::string activation_;

@@ -11,8 +11,8 @@ namespace strata::cpu {
 
 void gemm(const GemmShape& s, const float* a, const float* b, float beta, float* c) {
   if (s.m == 0 || s.n == 0) return;
-  const dnnl_status_t status = dnnl_sgemm(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1, a, s.a_row, b,
-                                          s.b_row, beta, c, s.c_row);
+  const dnnl_status_t status = dnnl_sgemm(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1, a,
+                                          s.a_row, b, s.b_row, beta, c, s.c_row);
   if (status != dnnl_success) throw std::runtime_error("sgemm failed");
 }
 

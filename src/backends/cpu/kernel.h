@@ -9,8 +9,7 @@
 namespace strata::cpu {
 
 // `function` is called as function(const Launch&) and may return a Status; returning nothing is success.
-template <class F>
-std::shared_ptr<Kernel> make_kernel(F function) {
+template <class F> std::shared_ptr<Kernel> make_kernel(F function) {
   struct Function final : Kernel {
     explicit Function(F f) : function(std::move(f)) {}
     Status run(const Launch& launch) noexcept override try {
@@ -30,8 +29,7 @@ std::shared_ptr<Kernel> make_kernel(F function) {
 }
 
 // A choice with just a kernel; the table names it.
-template <class F>
-Choice accept(F function, std::size_t workspace_bytes = 0) {
+template <class F> Choice accept(F function, std::size_t workspace_bytes = 0) {
   Choice choice;
   choice.kernel = make_kernel(std::move(function));
   choice.workspace_bytes = workspace_bytes;

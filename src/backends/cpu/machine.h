@@ -7,8 +7,8 @@
 
 namespace strata::cpu {
 
-std::string machine_isa();   // "avx512", "avx2" or "generic": the widest variant of the kernels it can run
-int machine_threads();       // of OpenMP's team
+std::string machine_isa();  // "avx512", "avx2" or "generic": the widest variant of the kernels it can run
+int machine_threads();      // of OpenMP's team
 
 // Within a parallel region.
 int thread_number();
@@ -19,8 +19,7 @@ constexpr std::int64_t parallel_elements = 16 * 1024;
 
 // Calls f(thread, number of threads) on each thread of a team, or on this one alone, without a region, when the work is
 // not worth it.
-template <class F>
-void on_team(int threads, std::int64_t work, F f) {
+template <class F> void on_team(int threads, std::int64_t work, F f) {
   if (work <= parallel_elements || threads == 1) {
     f(0, 1);
     return;
@@ -30,8 +29,7 @@ void on_team(int threads, std::int64_t work, F f) {
 }
 
 // Calls f(i) for all i below count, divided among the threads when the work is worth it.
-template <class F>
-void parallel_for(std::int64_t count, std::int64_t work, F f) {
+template <class F> void parallel_for(std::int64_t count, std::int64_t work, F f) {
   if (work <= parallel_elements) {
     for (std::int64_t i = 0; i < count; ++i) f(i);
     return;

@@ -24,7 +24,8 @@ std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& dims) {
   return strides;
 }
 
-dnnl::memory::desc dnnl_array(DType dtype, const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& strides) {
+dnnl::memory::desc dnnl_array(DType dtype, const std::vector<std::int64_t>& dims,
+                              const std::vector<std::int64_t>& strides) {
   return dnnl::memory::desc(dims, dnnl_type(dtype), strides);
 }
 
@@ -52,8 +53,8 @@ void Primitive::set(int number, const void* address) {
 
 Status Primitive::run(void* scratch) {
   if (scratch_ >= 0) set(scratch_, scratch);
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
-                                                      arguments_.data());
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
   return status == dnnl_success ? Status::ok : Status::failed;
 }
 

@@ -12,8 +12,9 @@
 namespace strata::cpu {
 
 const dnnl::engine& dnnl_engine();
-dnnl::memory::data_type dnnl_type(DType dtype);            // undef where oneDNN has none
-dnnl::memory::desc dnnl_array(DType dtype, const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& strides);
+dnnl::memory::data_type dnnl_type(DType dtype);  // undef where oneDNN has none
+dnnl::memory::desc dnnl_array(DType dtype, const std::vector<std::int64_t>& dims,
+                              const std::vector<std::int64_t>& strides);
 std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& dims);
 dnnl::primitive_attr with_user_scratch();
 
@@ -28,7 +29,7 @@ class Primitive {
     if (scratch_bytes_ > 0) scratch_ = add(DNNL_ARG_SCRATCHPAD, descriptor.scratchpad_desc());
   }
 
-  int add(int argument, const dnnl::memory::desc& layout); // its number, for `set`
+  int add(int argument, const dnnl::memory::desc& layout);  // its number, for `set`
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   void set(int number, const void* address);
   Status run(void* scratch);

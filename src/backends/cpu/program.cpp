@@ -35,7 +35,8 @@ void Program::start(std::span<void* const> inputs, char* launch_memory) const {
     const Place& place = places_[i];
     addresses[i] = {};
     if (place.where == Where::launch) addresses[i].base = launch_memory + place.offset;
-    if (place.where == Where::input) addresses[i].base = static_cast<char*>(inputs[static_cast<std::size_t>(place.offset)]);
+    if (place.where == Where::input)
+      addresses[i].base = static_cast<char*>(inputs[static_cast<std::size_t>(place.offset)]);
   }
   for (const Instruction& instruction : once_) execute(instruction, addresses, inputs, 0, 1);
 }

@@ -27,18 +27,18 @@ class Program {
     in_lanes  // left to the caller tile by tile, unrounded
   };
   struct Source {
-    const Graph* body = nullptr;                 // either a body
-    const Node* node = nullptr;                  // or one node
+    const Graph* body = nullptr;  // either a body
+    const Node* node = nullptr;   // or one node
     std::span<const Input> inputs;
     std::span<const DType> outputs;
     Results results = Results::stored;
-    bool repeats = true;                         // tiles begin at multiples of their length, so that periods line up
+    bool repeats = true;  // tiles begin at multiples of their length, so that periods line up
   };
 
   // Null, with a reason, when an op or dtype has no loop.
   static std::shared_ptr<const Program> compile(const Source& source, std::string_view isa, std::string& reason);
 
-  std::int64_t tile() const { return tile_; }    // elements an instruction works on at once
+  std::int64_t tile() const { return tile_; }  // elements an instruction works on at once
   std::int64_t weight() const { return static_cast<std::int64_t>(tiled_.size()); }  // instructions a tile
   std::size_t launch_bytes() const { return launch_bytes_; }
   std::size_t thread_bytes() const { return thread_bytes_; }
@@ -54,7 +54,7 @@ class Program {
     Worker(const Program& program, char* launch_memory, char* thread_memory);
     // Null outputs are computed and dropped. No more than `count` elements will be run before the next bind.
     void bind(std::span<void* const> inputs, std::span<void* const> outputs, std::int64_t count);
-    void run(std::int64_t at, std::int64_t count);  // one tile; `at` is a multiple of its length
+    void run(std::int64_t at, std::int64_t count);                  // one tile; `at` is a multiple of its length
     const void* result(std::size_t output, std::int64_t at) const;  // in lanes: where the last tile's values are
 
    private:
@@ -62,14 +62,14 @@ class Program {
     friend class ProgramCompiler;
     struct Address {
       char* base;
-      std::int64_t step;                         // bytes from one element to the next; 0 where each tile lies in one place
+      std::int64_t step;  // bytes from one element to the next; 0 where each tile lies in one place
     };
     const Program& program_;
     char* launch_memory_;
     char* thread_memory_;
     Address* addresses_;
     std::span<void* const> inputs_;
-    std::int64_t repeated_ = 0;                  // elements of what repeats that are still to be computed
+    std::int64_t repeated_ = 0;  // elements of what repeats that are still to be computed
   };
 
  private:
@@ -79,14 +79,14 @@ class Program {
   enum class Where { launch, thread, input, output };
   struct Place {
     Where where = Where::thread;
-    std::int64_t offset = 0;                     // bytes into the memory of its kind; the number of the array
+    std::int64_t offset = 0;  // bytes into the memory of its kind; the number of the array
     std::int64_t step = 0;
-    std::int64_t sink = 0;                       // of an output: where it goes in thread memory when nobody wants it
+    std::int64_t sink = 0;  // of an output: where it goes in thread memory when nobody wants it
   };
   struct Instruction {
-    Loop loop = nullptr;                         // null: a broadcast copy
+    Loop loop = nullptr;  // null: a broadcast copy
     int a = nowhere, b = nowhere, c = nowhere, out = nowhere;
-    int input = nowhere;                         // the array that is copied
+    int input = nowhere;  // the array that is copied
   };
   struct Constant {
     std::int64_t offset;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an elementwise graph to a program: finds each op's loop, how often each value must be computed, and where it lies.
+// From an elementwise graph to a program: finds each op's loop, how often each value must be computed, and where it
+// lies.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -25,9 +26,7 @@ Lane lane_of(DType dtype) {
   }
 }
 // Whether memory holds the dtype just as the lane does.
-bool lies_in_lanes(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float64 || dtype == DType::int64;
-}
+bool lies_in_lanes(DType dtype) { return dtype == DType::float32 || dtype == DType::float64 || dtype == DType::int64; }
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
 }  // namespace
@@ -55,9 +54,9 @@ class ProgramCompiler {
   enum class Level { once, repeated, tiled };
   struct Value {
     Lane lane = Lane::f32;
-    DType array_dtype = DType::none;   // of what is read from an array as it lies
+    DType array_dtype = DType::none;  // of what is read from an array as it lies
     Level level = Level::tiled;
-    int input = -1;                    // the array it is read from as it lies
+    int input = -1;  // the array it is read from as it lies
     int place = Program::nowhere;
     int last_use = -1;
     bool constant = false, kept = false;
@@ -114,7 +113,8 @@ class ProgramCompiler {
     const Broadcast::Kind kind = input.broadcast.kind();
     Level level = Level::tiled;
     if (kind == Broadcast::Kind::scalar) level = Level::once;
-    if (source_.repeats && kind == Broadcast::Kind::periodic && takes_period(input.broadcast.period())) level = Level::repeated;
+    if (source_.repeats && kind == Broadcast::Kind::periodic && takes_period(input.broadcast.period()))
+      level = Level::repeated;
     const int value = new_value(lane, level);
     at(value).array_dtype = input.dtype;
     if (kind == Broadcast::Kind::full || kind == Broadcast::Kind::scalar) {
@@ -146,10 +146,12 @@ class ProgramCompiler {
     return {value, dtype};
   }
 
-  std::optional<Named> apply(std::string_view op, const Attributes& attributes, std::vector<Named> operands, DType result) {
+  std::optional<Named> apply(std::string_view op, const Attributes& attributes, std::vector<Named> operands,
+                             DType result) {
     if (op == "cast") return cast(operands[0], attributes.as<Cast>().dtype);
     if (op == "stop_gradient") return operands[0];
-    if (op == "is_finite" && is_half(operands[0].dtype)) operands[0].value = rounded(operands[0].value, operands[0].dtype);
+    if (op == "is_finite" && is_half(operands[0].dtype))
+      operands[0].value = rounded(operands[0].value, operands[0].dtype);
     const Lane lane = at(operands[op == "select" ? 1 : 0].value).lane;
     std::vector<int> values;
     Level level = Level::once;
@@ -279,7 +281,8 @@ class ProgramCompiler {
       }
     }
     const std::int64_t target = most > many_registers ? short_tile : usual_tile;
-    if (const std::int64_t whole_lines = std::lcm(unit_, std::int64_t{16}); whole_lines <= most_tile) unit_ = whole_lines;
+    if (const std::int64_t whole_lines = std::lcm(unit_, std::int64_t{16}); whole_lines <= most_tile)
+      unit_ = whole_lines;
     program_->tile_ = unit_ >= target ? unit_ : target / unit_ * unit_;
   }
 
@@ -310,7 +313,8 @@ class ProgramCompiler {
     if (v.place != Program::nowhere) return v.place;
     if (v.input >= 0) {
       const bool moves = v.level == Level::tiled;
-      v.place = add_place(Program::Where::input, v.input, moves ? static_cast<std::int64_t>(size_of(v.array_dtype)) : 0);
+      v.place =
+          add_place(Program::Where::input, v.input, moves ? static_cast<std::int64_t>(size_of(v.array_dtype)) : 0);
     } else if (v.level == Level::once) {
       v.place = add_place(Program::Where::launch, take(program_->launch_bytes_, 8));
       if (v.constant) {
@@ -329,7 +333,8 @@ class ProgramCompiler {
       const Step& step = steps_[s];
       if (step.level != Level::tiled) continue;
       for (const int operand : {step.a, step.b, step.c}) {
-        if (operand >= 0 && at(operand).input >= 0 && at(operand).level == Level::tiled) last_read = static_cast<int>(s);
+        if (operand >= 0 && at(operand).input >= 0 && at(operand).level == Level::tiled)
+          last_read = static_cast<int>(s);
       }
     }
     std::vector<int> made_by(values_.size(), -1);
@@ -402,8 +407,8 @@ class ProgramCompiler {
   std::vector<Value> values_;
   std::vector<Step> steps_;
   std::vector<int> results_;
-  std::vector<int> free_[2];                // registers of 4 and of 8 bytes an element
-  std::int64_t unit_ = 1;                   // the tile is a multiple of it
+  std::vector<int> free_[2];  // registers of 4 and of 8 bytes an element
+  std::int64_t unit_ = 1;     // the tile is a multiple of it
   std::string reason_;
 };
 

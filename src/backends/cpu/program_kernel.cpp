@@ -20,7 +20,8 @@ void ProgramKernel::run(std::span<void* const> inputs, std::span<void* const> ou
   on_team(threads, work, [&](int thread, int team) {
     const Part part = part_of(size, thread, team, tile);
     if (part.begin == part.end) return;
-    Program::Worker worker(*program, memory, thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
+    Program::Worker worker(*program, memory,
+                           thread_memory + static_cast<std::size_t>(thread) * program->thread_bytes());
     worker.bind(inputs, outputs, part.end - part.begin);
     for (std::int64_t at = part.begin; at < part.end; at += tile) worker.run(at, std::min(tile, part.end - at));
   });

@@ -8,7 +8,7 @@ namespace strata::cpu {
 
 struct ProgramKernel {
   std::shared_ptr<const Program> program;
-  std::int64_t size = 0;                       // elements of each output
+  std::int64_t size = 0;  // elements of each output
   int threads = 1;
 
   std::size_t workspace_bytes() const;

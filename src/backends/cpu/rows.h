@@ -16,8 +16,7 @@ struct AxisView {
 };
 
 // Calls f(T{}) with the C++ type of the dtype's elements; false where there is none to compute with (16-bit floats).
-template <class F>
-bool with_element(DType dtype, F f) {
+template <class F> bool with_element(DType dtype, F f) {
   switch (dtype) {
     case DType::float32: f(float{}); return true;
     case DType::float64: f(double{}); return true;

@@ -10,7 +10,8 @@
 namespace strata::cpu {
 namespace {
 
-constexpr std::int64_t stripe = 32;  // rows of a turned pair of axes that are read together, so that whole lines are used
+constexpr std::int64_t stripe =
+    32;  // rows of a turned pair of axes that are read together, so that whole lines are used
 
 }  // namespace
 
@@ -40,8 +41,7 @@ StridedCopy::StridedCopy(std::vector<Stride> axes, std::int64_t width_bytes) : w
   stripes_ = (turned_.extent + stripe - 1) / stripe;
 }
 
-template <class T>
-void StridedCopy::row(const T* from, T* to) const {
+template <class T> void StridedCopy::row(const T* from, T* to) const {
   if (inner_.from == 1 && inner_.to == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(inner_.extent) * sizeof(T));
   } else if (inner_.from == 0 && inner_.to == 1) {
@@ -51,8 +51,7 @@ void StridedCopy::row(const T* from, T* to) const {
   }
 }
 
-template <class T>
-void StridedCopy::run_as(const T* from, T* to) const {
+template <class T> void StridedCopy::run_as(const T* from, T* to) const {
   const std::int64_t units = outer_size_ * stripes_, size = outer_size_ * turned_.extent * inner_.extent;
   parallel_for(units, size, [&](std::int64_t unit) {
     std::int64_t rest = unit / stripes_;

@@ -32,8 +32,8 @@ void convert(const Converted& array, const void* from, std::int64_t from_width, 
   constexpr std::int64_t tile = 4096;
   parallel_for((array.count + tile - 1) / tile, array.count, [&](std::int64_t number) {
     const std::int64_t at = number * tile;
-    array.loop(static_cast<const char*>(from) + at * from_width, nullptr, nullptr, static_cast<char*>(to) + at * to_width,
-               std::min(tile, array.count - at));
+    array.loop(static_cast<const char*>(from) + at * from_width, nullptr, nullptr,
+               static_cast<char*>(to) + at * to_width, std::min(tile, array.count - at));
   });
 }
 
@@ -56,8 +56,8 @@ struct ThroughFloat {
     for (const Converted& array : narrowed) {
       if (outputs[array.number]) outputs[array.number] = memory + array.offset;
     }
-    const Status status = inner->run({{inputs, launch.inputs.size()}, {outputs, launch.outputs.size()},
-                                      memory + inner_offset, launch.stream});
+    const Status status = inner->run(
+        {{inputs, launch.inputs.size()}, {outputs, launch.outputs.size()}, memory + inner_offset, launch.stream});
     for (const Converted& array : narrowed) {
       if (launch.outputs[array.number]) convert(array, memory + array.offset, 4, launch.outputs[array.number], 2);
     }

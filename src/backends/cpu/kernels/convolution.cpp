@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-dimensional convolutions, channels last, by oneDNN's kernels for that layout; the input's gradient as a forward
-// convolution with the kernel turned around where strides allow it. Weights are laid out for the kernel in the workspace.
+// convolution with the kernel turned around where strides allow it. Weights are laid out for the kernel in the
+// workspace.
 #include <algorithm>
 #include <cstring>
 
@@ -42,7 +43,8 @@ struct KernelLayout {
   memory::desc any(DType dtype) const { return memory::desc(dims, dnnl_type(dtype), memory::format_tag::any); }
 };
 
-// How windows lie. What oneDNN wants on the far side follows from the result's size; windows that do not fit are left out.
+// How windows lie. What oneDNN wants on the far side follows from the result's size; windows that do not fit are left
+// out.
 struct Windows {
   Dims strides, dilation, low, high;
   explicit Windows(const ConvolutionShape& s)
@@ -79,7 +81,8 @@ std::string choose(Make make, bool direct, std::unique_ptr<Descriptor>& chosen) 
 class Relayout {
  public:
   Relayout(const memory::desc& from, const memory::desc& to)
-      : Relayout(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to, with_user_scratch()), from, to) {}
+      : Relayout(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to, with_user_scratch()), from, to) {
+  }
   std::size_t scratch_bytes() const { return primitive_.scratch_bytes(); }
   Status run(const void* from, void* to, void* scratch) {
     primitive_.set(from_, from);
@@ -89,7 +92,9 @@ class Relayout {
 
  private:
   Relayout(const dnnl::reorder::primitive_desc& pd, const memory::desc& from, const memory::desc& to)
-      : primitive_(dnnl::reorder(pd), pd), from_(primitive_.add(DNNL_ARG_FROM, from)), to_(primitive_.add(DNNL_ARG_TO, to)) {}
+      : primitive_(dnnl::reorder(pd), pd),
+        from_(primitive_.add(DNNL_ARG_FROM, from)),
+        to_(primitive_.add(DNNL_ARG_TO, to)) {}
   Primitive primitive_;
   int from_, to_;
 };
@@ -111,9 +116,9 @@ class Forward {
       return dnnl::convolution_forward::primitive_desc(*desc_, attributes, dnnl_engine());
     };
     const Windows windows(s);
-    desc_ = std::make_unique<dnnl::convolution_forward::desc>(prop_kind::forward_training, algorithm::convolution_direct, x,
-                                                              kernel.any(dtype), b, y, windows.strides,
-                                                              windows.dilation, windows.low, windows.high);
+    desc_ = std::make_unique<dnnl::convolution_forward::desc>(
+        prop_kind::forward_training, algorithm::convolution_direct, x, kernel.any(dtype), b, y, windows.strides,
+        windows.dilation, windows.low, windows.high);
     std::unique_ptr<dnnl::convolution_forward::primitive_desc> pd;
     reason_ = choose(make, s.in <= few_channels, pd);
     if (!pd) return;
@@ -163,14 +168,14 @@ bool is_empty(const Problem& problem) {
 }
 
 // Turns oneDNN's exceptions into refusals.
-template <Choice (*make)(const Problem&)>
-Choice guarded(const Problem& problem) try {
+template <Choice (*make)(const Problem&)> Choice guarded(const Problem& problem) try {
   return make(problem);
 } catch (const dnnl::error& error) {
   return refuse(cat("oneDNN: ", error.what()));
 }
 
-// --- forward ----------------------------------------------------------------------------------------------------------
+// --- forward
+// ----------------------------------------------------------------------------------------------------------
 
 Choice forward(const Problem& problem) {
   if (is_empty(problem)) return zeros(problem);
@@ -180,8 +185,9 @@ Choice forward(const Problem& problem) {
                            problem.node.attributes.as<Convolution>());
   const auto conv = std::make_shared<Forward>(s, dtype, false, false);
   if (!conv->reason().empty()) return refuse(conv->reason());
-  Choice choice = accept([conv](const Launch& l) { return conv->run(l.inputs[0], l.inputs[1], nullptr, l.outputs[0], l.workspace); },
-                         conv->workspace_bytes());
+  Choice choice = accept(
+      [conv](const Launch& l) { return conv->run(l.inputs[0], l.inputs[1], nullptr, l.outputs[0], l.workspace); },
+      conv->workspace_bytes());
   choice.name = cat("conv2d ", conv->name());
   return choice;
 }
@@ -195,7 +201,8 @@ Choice forward_fused(const Problem& problem) {
   if (!has_onednn(dtype)) return refuse(cat("oneDNN does not convolve ", dtype));
   const std::size_t x = epilogue->first_inputs()[0], kernel = epilogue->first_inputs()[1];
   if (problem.outputs[0].size() == 0) return accept([](const Launch&) {});
-  if (problem.inputs[x].size() == 0 || problem.inputs[kernel].size() == 0) return refuse("there is nothing to convolve");
+  if (problem.inputs[x].size() == 0 || problem.inputs[kernel].size() == 0)
+    return refuse("there is nothing to convolve");
   const ConvolutionShape s(problem.inputs[x].shape, problem.inputs[kernel].shape, problem.outputs[0].shape,
                            epilogue->first().attributes.as<Convolution>());
   const bool relu = epilogue->activation() == "relu";
@@ -210,12 +217,13 @@ Choice forward_fused(const Problem& problem) {
     return status;
   };
   Choice choice = accept(run, std::max(conv->workspace_bytes(), epilogue->workspace_bytes()));
-  choice.name = cat("conv2d ", conv->name(), epilogue->bias() >= 0 ? " +bias" : "", epilogue->activation().empty() ? "" : " +",
-                    epilogue->activation());
+  choice.name = cat("conv2d ", conv->name(), epilogue->bias() >= 0 ? " +bias" : "",
+                    epilogue->activation().empty() ? "" : " +", epilogue->activation());
   return choice;
 }
 
-// --- the input's gradient ---------------------------------------------------------------------------------------------
+// --- the input's gradient
+// ---------------------------------------------------------------------------------------------
 
 ConvolutionShape gradient_shape(const Problem& problem) {
   return {problem.outputs[0].shape, problem.inputs[1].shape, problem.inputs[0].shape,
@@ -235,7 +243,8 @@ Choice input_gradient_forward(const Problem& problem) {
   std::swap(turned.in, turned.out);
   turned.how.pad_low = {(s.kh - 1) * s.how.dilation.first - s.how.pad_low.first,
                         (s.kw - 1) * s.how.dilation.second - s.how.pad_low.second};
-  if (turned.how.pad_low.first < 0 || turned.how.pad_low.second < 0) return refuse("padded by more than the kernel's size");
+  if (turned.how.pad_low.first < 0 || turned.how.pad_low.second < 0)
+    return refuse("padded by more than the kernel's size");
   const auto conv = std::make_shared<Forward>(turned, dtype, false, false);
   if (!conv->reason().empty()) return refuse(conv->reason());
   // From the last element of the kernel backwards: [kh, kw, out, in].
@@ -254,21 +263,22 @@ Choice input_gradient_forward(const Problem& problem) {
 }
 
 // A gradient by oneDNN's own pass. Weights or their gradient lie in the kernel's layout in the workspace.
-template <class Pass>
-struct Backward {
+template <class Pass> struct Backward {
   std::unique_ptr<typename Pass::desc> desc;
   std::optional<Primitive> primitive;
   std::optional<Relayout> relayout;
   int image_a = -1, image_b = -1, weights = -1;
   std::size_t weight_bytes = 0;
-  std::size_t workspace_bytes() const { return weight_bytes + std::max(primitive->scratch_bytes(), relayout->scratch_bytes()); }
+  std::size_t workspace_bytes() const {
+    return weight_bytes + std::max(primitive->scratch_bytes(), relayout->scratch_bytes());
+  }
 };
 
 // The gradients are made for a forward pass, as a hint; only its description is used.
-dnnl::convolution_forward::primitive_desc forward_hint(const memory::desc& x, const memory::desc& weights, const memory::desc& y,
-                                                       const Windows& windows) {
-  return {dnnl::convolution_forward::desc(prop_kind::forward_training, algorithm::convolution_direct, x, weights, y, windows.strides,
-                                          windows.dilation, windows.low, windows.high),
+dnnl::convolution_forward::primitive_desc forward_hint(const memory::desc& x, const memory::desc& weights,
+                                                       const memory::desc& y, const Windows& windows) {
+  return {dnnl::convolution_forward::desc(prop_kind::forward_training, algorithm::convolution_direct, x, weights, y,
+                                          windows.strides, windows.dilation, windows.low, windows.high),
           dnnl_engine()};
 }
 
@@ -286,7 +296,8 @@ Choice input_gradient_backward(const Problem& problem) {
                                             windows.dilation, windows.low, windows.high);
   const auto hint = forward_hint(x, kernel.any(dtype), y, windows);
   std::unique_ptr<Pass::primitive_desc> pd;
-  const std::string reason = choose([&] { return Pass::primitive_desc(*pass->desc, with_user_scratch(), dnnl_engine(), hint); }, false, pd);
+  const std::string reason =
+      choose([&] { return Pass::primitive_desc(*pass->desc, with_user_scratch(), dnnl_engine(), hint); }, false, pd);
   if (!pd) return refuse(reason);
   pass->primitive.emplace(Pass(*pd), *pd);
   pass->image_a = pass->primitive->add(DNNL_ARG_DIFF_DST, y);
@@ -309,7 +320,8 @@ Choice input_gradient_backward(const Problem& problem) {
   return choice;
 }
 
-// --- the kernel's gradient --------------------------------------------------------------------------------------------
+// --- the kernel's gradient
+// --------------------------------------------------------------------------------------------
 
 Choice kernel_gradient_backward(const Problem& problem) {
   if (is_empty(problem)) return zeros(problem);
@@ -326,7 +338,8 @@ Choice kernel_gradient_backward(const Problem& problem) {
                                             windows.dilation, windows.low, windows.high);
   const auto hint = forward_hint(x, kernel.any(dtype), y, windows);
   std::unique_ptr<Pass::primitive_desc> pd;
-  const std::string reason = choose([&] { return Pass::primitive_desc(*pass->desc, with_user_scratch(), dnnl_engine(), hint); }, false, pd);
+  const std::string reason =
+      choose([&] { return Pass::primitive_desc(*pass->desc, with_user_scratch(), dnnl_engine(), hint); }, false, pd);
   if (!pd) return refuse(reason);
   pass->primitive.emplace(Pass(*pd), *pd);
   pass->image_a = pass->primitive->add(DNNL_ARG_SRC, x);
@@ -348,7 +361,8 @@ Choice kernel_gradient_backward(const Problem& problem) {
   return choice;
 }
 
-// --- plain loops ------------------------------------------------------------------------------------------------------
+// --- plain loops
+// ------------------------------------------------------------------------------------------------------
 
 template <class T, void (*pass)(const ConvolutionShape&, const T*, const T*, T*)>
 Choice loops_over(const ConvolutionShape& s) {

@@ -44,20 +44,22 @@ Choice elementwise(const Problem& problem) {
   auto program = Program::compile(source, problem.device.isa, reason);
   if (!program) return refuse(std::move(reason));
   const ProgramKernel kernel{program, shape.size(), problem.device.threads};
-  Choice choice = accept([kernel](const Launch& launch) { kernel.run(launch.inputs, launch.outputs, launch.workspace); },
-                         kernel.workspace_bytes());
+  Choice choice =
+      accept([kernel](const Launch& launch) { kernel.run(launch.inputs, launch.outputs, launch.workspace); },
+             kernel.workspace_bytes());
   choice.in_place = shareable(inputs, problem.inputs, problem.outputs);
   return choice;
 }
 
-// --- one program over many sets of arrays -----------------------------------------------------------------------------
+// --- one program over many sets of arrays
+// -----------------------------------------------------------------------------
 
 struct ManyKernel {
   std::shared_ptr<const Program> program;
   std::vector<std::int64_t> first_tile, sizes;  // by member; first_tile has one more: the number of all tiles
   std::size_t shared, own_inputs, own_outputs;
   int threads;
-  std::int64_t elements = 0;                    // of all members
+  std::int64_t elements = 0;  // of all members
 
   void operator()(const Launch& launch) const {
     char* memory = static_cast<char*>(launch.workspace);
@@ -70,12 +72,14 @@ struct ManyKernel {
       void** inputs = reinterpret_cast<void**>(own + program->thread_bytes());
       Program::Worker worker(*program, memory, own);
       for (std::size_t member = 0; member < sizes.size(); ++member) {
-        const std::int64_t begin = std::max(part.begin, first_tile[member]), end = std::min(part.end, first_tile[member + 1]);
+        const std::int64_t begin = std::max(part.begin, first_tile[member]),
+                           end = std::min(part.end, first_tile[member + 1]);
         if (begin >= end) continue;
         const std::size_t from = shared + member * own_inputs;
         std::copy_n(launch.inputs.begin(), shared, inputs);
         std::copy_n(launch.inputs.begin() + static_cast<std::ptrdiff_t>(from), own_inputs, inputs + shared);
-        worker.bind({inputs, shared + own_inputs}, launch.outputs.subspan(member * own_outputs, own_outputs), sizes[member]);
+        worker.bind({inputs, shared + own_inputs}, launch.outputs.subspan(member * own_outputs, own_outputs),
+                    sizes[member]);
         for (std::int64_t t = begin; t < end; ++t) {
           const std::int64_t at = (t - first_tile[member]) * program->tile();
           worker.run(at, std::min(program->tile(), sizes[member] - at));
@@ -84,15 +88,14 @@ struct ManyKernel {
     });
   }
 
-  std::size_t thread_bytes() const {
-    return program->thread_bytes() + aligned((shared + own_inputs) * sizeof(void*));
-  }
+  std::size_t thread_bytes() const { return program->thread_bytes() + aligned((shared + own_inputs) * sizeof(void*)); }
 };
 
 Choice elementwise_many(const Problem& problem) {
   const Fused& fused = problem.node.attributes.as<Fused>();
   const auto members = static_cast<std::size_t>(fused.members), shared = static_cast<std::size_t>(fused.shared);
-  const std::size_t own_inputs = (problem.inputs.size() - shared) / members, own_outputs = problem.outputs.size() / members;
+  const std::size_t own_inputs = (problem.inputs.size() - shared) / members,
+                    own_outputs = problem.outputs.size() / members;
   const Graph& body = *problem.node.bodies[0];
   const std::vector<DType> outputs = dtypes_of(problem.outputs.first(own_outputs));
 
@@ -101,7 +104,8 @@ Choice elementwise_many(const Problem& problem) {
     if (problem.inputs[i].size() != 1) return refuse(cat("shared input ", i, " is no scalar: ", problem.inputs[i]));
     inputs.push_back({problem.inputs[i].dtype, Broadcast(Shape{}, Shape{2})});
   }
-  // A member's own scalar is repeated as if along an axis: what all members share may be computed beforehand, it may not.
+  // A member's own scalar is repeated as if along an axis: what all members share may be computed beforehand, it may
+  // not.
   const Shape& first_shape = problem.outputs[0].shape;
   for (std::size_t i = shared; i < shared + own_inputs; ++i) {
     const bool whole = problem.inputs[i].shape == first_shape;
@@ -117,7 +121,8 @@ Choice elementwise_many(const Problem& problem) {
       const std::size_t number = shared + member * own_inputs + i;
       const Type& type = problem.inputs[number];
       const bool whole = inputs[shared + i].broadcast.kind() == Broadcast::Kind::full;
-      if (type.size() != (whole ? size : 1)) return refuse(cat("input ", number, " is ", type, " where ", size, " elements are made"));
+      if (type.size() != (whole ? size : 1))
+        return refuse(cat("input ", number, " is ", type, " where ", size, " elements are made"));
       for (std::size_t o = 0; o < own_outputs && whole; ++o) {
         if (size_of(outputs[o]) != size_of(type.dtype)) continue;
         in_place.emplace_back(static_cast<int>(member * own_outputs + o), static_cast<int>(number));
@@ -132,7 +137,8 @@ Choice elementwise_many(const Problem& problem) {
   kernel.program = Program::compile(source, problem.device.isa, reason);
   if (!kernel.program) return refuse(std::move(reason));
   for (const std::int64_t size : kernel.sizes) {
-    kernel.first_tile.push_back(kernel.first_tile.back() + (size + kernel.program->tile() - 1) / kernel.program->tile());
+    kernel.first_tile.push_back(kernel.first_tile.back() +
+                                (size + kernel.program->tile() - 1) / kernel.program->tile());
   }
   const std::size_t bytes =
       kernel.program->launch_bytes() + static_cast<std::size_t>(problem.device.threads) * kernel.thread_bytes();

@@ -29,8 +29,7 @@ Choice gather(const Problem& problem) {
   });
 }
 
-template <class T>
-struct ScatterAdd {
+template <class T> struct ScatterAdd {
   std::int64_t rows, count, width;
   DType indices;
   int threads;
@@ -76,7 +75,8 @@ Choice one_hot(const Problem& problem) {
     if (bytes > 0) std::memset(to, 0, bytes);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t index = integer_at(l.inputs[0], indices, i);
-      if (index >= 0 && index < depth) std::memcpy(to + static_cast<std::size_t>(i * depth + index) * width, mark.address(), width);
+      if (index >= 0 && index < depth)
+        std::memcpy(to + static_cast<std::size_t>(i * depth + index) * width, mark.address(), width);
     }
   });
 }

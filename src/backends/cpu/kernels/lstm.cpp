@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM over a sequence: one product for all steps' inputs, then a product and a row of gates for each step. What the way
-// back needs (gates and states of every step) is kept in the opaque reserve, batch before time like everything else.
+// LSTM over a sequence: one product for all steps' inputs, then a product and a row of gates for each step. What the
+// way back needs (gates and states of every step) is kept in the opaque reserve, batch before time like everything
+// else.
 #include <algorithm>
 #include <cstring>
 
@@ -19,11 +20,10 @@ enum Inputs : std::size_t { x_at, kernel_at, recurrent_at, bias_at, h0_at, c0_at
 constexpr std::size_t reserve_output = 3, reserve_at = inputs_count + 3, gradients_at = reserve_at + 1;
 constexpr const char* reserve_format = "lstm gates and states";
 
-template <class T>
-struct Lstm {
+template <class T> struct Lstm {
   const LstmLoops& loops;
   std::int64_t batch, time, features, units;
-  StridedCopy turn;                               // [units, 4 units] to [4 units, units]
+  StridedCopy turn;  // [units, 4 units] to [4 units, units]
 
   std::int64_t gates_row() const { return time * 4 * units; }
   std::int64_t states_row() const { return time * units; }
@@ -37,18 +37,18 @@ struct Lstm {
   };
   Reserve reserve(void* memory) const {
     char* bytes = static_cast<char*>(memory);
-    return {reinterpret_cast<T*>(bytes), reinterpret_cast<T*>(bytes + gate_bytes()), reinterpret_cast<T*>(bytes + gate_bytes() + state_bytes())};
+    return {reinterpret_cast<T*>(bytes), reinterpret_cast<T*>(bytes + gate_bytes()),
+            reinterpret_cast<T*>(bytes + gate_bytes() + state_bytes())};
   }
   // Row b of the states before step t.
   const T* before(const T* states, const void* first, const T* zeros, std::int64_t b, std::int64_t t) const {
     if (t > 0) return states + (b * time + t - 1) * units;
     return first ? static_cast<const T*>(first) + b * units : zeros;
   }
-  template <class F>
-  void each_row(F f) const {
-    parallel_for(batch, batch * units * 32, f);
+  template <class F> void each_row(F f) const { parallel_for(batch, batch * units * 32, f); }
+  static bool counts(const void* mask, std::int64_t step) {
+    return !mask || static_cast<const std::uint8_t*>(mask)[step] != 0;
   }
-  static bool counts(const void* mask, std::int64_t step) { return !mask || static_cast<const std::uint8_t*>(mask)[step] != 0; }
 
   std::size_t forward_workspace() const { return row_bytes() + reserve_bytes(); }
   void forward(const Launch& l) const {
@@ -56,16 +56,18 @@ struct Lstm {
     std::memset(zeros, 0, row_bytes());
     const bool kept = l.outputs.size() > reserve_output && l.outputs[reserve_output];
     const Reserve r = reserve(kept ? l.outputs[reserve_output] : static_cast<char*>(l.workspace) + row_bytes());
-    const T *recurrent = static_cast<const T*>(l.inputs[recurrent_at]), *bias = static_cast<const T*>(l.inputs[bias_at]);
+    const T *recurrent = static_cast<const T*>(l.inputs[recurrent_at]),
+            *bias = static_cast<const T*>(l.inputs[bias_at]);
     const std::int64_t steps = batch * time;
     for (std::int64_t i = 0; bias && i < steps; ++i) std::copy_n(bias, 4 * units, r.gates + i * 4 * units);
-    gemm({false, false, steps, 4 * units, features, features, 4 * units, 4 * units}, static_cast<const T*>(l.inputs[x_at]),
-         static_cast<const T*>(l.inputs[kernel_at]), bias ? T(1) : T(0), r.gates);
+    gemm({false, false, steps, 4 * units, features, features, 4 * units, 4 * units},
+         static_cast<const T*>(l.inputs[x_at]), static_cast<const T*>(l.inputs[kernel_at]), bias ? T(1) : T(0),
+         r.gates);
     for (std::int64_t t = 0; t < time; ++t) {
       if (t > 0 || l.inputs[h0_at]) {
         const T* h = t > 0 ? r.h + (t - 1) * units : static_cast<const T*>(l.inputs[h0_at]);
-        gemm({false, false, batch, 4 * units, units, t > 0 ? states_row() : units, 4 * units, gates_row()}, h, recurrent, T(1),
-             r.gates + t * 4 * units);
+        gemm({false, false, batch, 4 * units, units, t > 0 ? states_row() : units, 4 * units, gates_row()}, h,
+             recurrent, T(1), r.gates + t * 4 * units);
       }
       each_row([&](std::int64_t b) { forward_row(l, r, zeros, b, t); });
     }
@@ -96,7 +98,8 @@ struct Lstm {
   // dh, dc, the gradient of what is shown, and the sums' gradients of all steps; the states before each step; the
   // recurrent kernel turned, once for all steps.
   std::size_t backward_workspace() const {
-    return 4 * row_bytes() + gate_bytes() + state_bytes() + aligned(static_cast<std::size_t>(4 * units * units) * sizeof(T));
+    return 4 * row_bytes() + gate_bytes() + state_bytes() +
+           aligned(static_cast<std::size_t>(4 * units * units) * sizeof(T));
   }
   void backward(const Launch& l) const {
     char* memory = static_cast<char*>(l.workspace);
@@ -120,11 +123,14 @@ struct Lstm {
       gemm({false, false, batch, units, 4 * units, gates_row(), units, units}, dz + t * 4 * units, turned, T(1), dh);
     }
     const auto output = [&](std::size_t i) { return static_cast<T*>(l.outputs[i]); };
-    if (output(0)) gemm({false, true, steps, features, 4 * units, 4 * units, 4 * units, features}, dz, kernel, T(0), output(0));
+    if (output(0))
+      gemm({false, true, steps, features, 4 * units, 4 * units, 4 * units, features}, dz, kernel, T(0), output(0));
     if (output(1)) {
-      gemm({true, false, features, 4 * units, steps, features, 4 * units, 4 * units}, static_cast<const T*>(l.inputs[x_at]), dz, T(0), output(1));
+      gemm({true, false, features, 4 * units, steps, features, 4 * units, 4 * units},
+           static_cast<const T*>(l.inputs[x_at]), dz, T(0), output(1));
     }
-    if (output(2)) gemm({true, false, units, 4 * units, steps, units, 4 * units, 4 * units}, h_before, dz, T(0), output(2));
+    if (output(2))
+      gemm({true, false, units, 4 * units, steps, units, 4 * units, 4 * units}, h_before, dz, T(0), output(2));
     if (output(3)) sum_steps(dz, output(3));
     if (output(4)) std::copy_n(dh, row, output(4));
     if (output(5)) std::copy_n(dc, row, output(5));
@@ -143,8 +149,8 @@ struct Lstm {
       return;
     }
     for (std::int64_t u = 0; u < units; ++u) own_dh[u] += own_shown[u];
-    loops.cell_gradient(r.gates + step * 4 * units, before(r.c, l.inputs[c0_at], zeros, b, t), r.c + step * units, own_dh,
-                        dc + b * units, own_dz, units);
+    loops.cell_gradient(r.gates + step * 4 * units, before(r.c, l.inputs[c0_at], zeros, b, t), r.c + step * units,
+                        own_dh, dc + b * units, own_dz, units);
     std::fill_n(own_dh, units, T(0));
     std::fill_n(own_shown, units, T(0));
   }
@@ -161,8 +167,7 @@ struct Lstm {
   }
 };
 
-template <class T>
-Lstm<T> lstm_of(const Problem& problem) {
+template <class T> Lstm<T> lstm_of(const Problem& problem) {
   const Shape& x = problem.inputs[x_at].shape;
   const Loops& loops = loops_for(problem.device.isa);
   const LstmLoops* own = nullptr;
@@ -173,8 +178,7 @@ Lstm<T> lstm_of(const Problem& problem) {
   return {*own, x[0], x[1], x[2], units, turn};
 }
 
-template <class T>
-Choice forward_of(const Problem& problem) {
+template <class T> Choice forward_of(const Problem& problem) {
   const Lstm<T> lstm = lstm_of<T>(problem);
   Choice choice = accept([lstm](const Launch& l) { lstm.forward(l); }, lstm.forward_workspace());
   choice.opaque.resize(problem.outputs.size());
@@ -187,14 +191,14 @@ Choice forward(const Problem& problem) {
   return dtype == DType::float32 ? forward_of<float>(problem) : refuse(cat("no loops for ", dtype));
 }
 
-template <class T>
-Choice backward_of(const Problem& problem) {
+template <class T> Choice backward_of(const Problem& problem) {
   const Lstm<T> lstm = lstm_of<T>(problem);
   return accept([lstm](const Launch& l) { lstm.backward(l); }, lstm.backward_workspace());
 }
 Choice backward(const Problem& problem) {
   const DType dtype = problem.inputs[x_at].dtype;
-  if (problem.formats[reserve_at] != reserve_format) return refuse(cat("the reserve has the format '", problem.formats[reserve_at], "'"));
+  if (problem.formats[reserve_at] != reserve_format)
+    return refuse(cat("the reserve has the format '", problem.formats[reserve_at], "'"));
   if (dtype == DType::float64) return backward_of<double>(problem);
   return dtype == DType::float32 ? backward_of<float>(problem) : refuse(cat("no loops for ", dtype));
 }

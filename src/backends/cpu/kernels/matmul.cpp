@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products: oneDNN's sgemm or its matmul primitive, as measured; bfloat16 natively where the processor can, 16-bit
-// floats through float elsewhere; doubles in blocked loops. A fused bias and activation run over the product while it is in cache.
+// Matrix products: oneDNN's sgemm or its matmul primitive, as measured; bfloat16 natively where the processor can,
+// 16-bit floats through float elsewhere; doubles in blocked loops. A fused bias and activation run over the product
+// while it is in cache.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +17,8 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// Products of [m, k] and [k, n], either possibly stored transposed, over batch axes that broadcast (of equal rank here).
+// Products of [m, k] and [k, n], either possibly stored transposed, over batch axes that broadcast (of equal rank
+// here).
 struct Geometry {
   Dims a_batch, b_batch, batch;
   std::int64_t m = 1, n = 1, k = 1;
@@ -80,9 +82,9 @@ class Sgemm final : public Product {
   explicit Sgemm(const Geometry& geometry) : g_(geometry) { name = "sgemm"; }
   Status run(const void* a, const void* b, void* c, void*) override {
     const dnnl_status_t status =
-        dnnl_sgemm(g_.transpose_a ? 'T' : 'N', g_.transpose_b ? 'T' : 'N', g_.m, g_.n, g_.k, 1, static_cast<const float*>(a),
-                   g_.transpose_a ? g_.m : g_.k, static_cast<const float*>(b), g_.transpose_b ? g_.k : g_.n, 0,
-                   static_cast<float*>(c), g_.n);
+        dnnl_sgemm(g_.transpose_a ? 'T' : 'N', g_.transpose_b ? 'T' : 'N', g_.m, g_.n, g_.k, 1,
+                   static_cast<const float*>(a), g_.transpose_a ? g_.m : g_.k, static_cast<const float*>(b),
+                   g_.transpose_b ? g_.k : g_.n, 0, static_cast<float*>(c), g_.n);
     return status == dnnl_success ? Status::ok : Status::failed;
   }
 
@@ -153,16 +155,19 @@ dnnl::memory::desc matrices(DType dtype, Dims batch, std::int64_t rows, std::int
 }
 
 Made make_primitive(const Geometry& g, DType dtype) try {
-  const auto a = matrices(dtype, g.a_batch, g.m, g.k, g.transpose_a), b = matrices(dtype, g.b_batch, g.k, g.n, g.transpose_b);
+  const auto a = matrices(dtype, g.a_batch, g.m, g.k, g.transpose_a),
+             b = matrices(dtype, g.b_batch, g.k, g.n, g.transpose_b);
   const auto c = matrices(dtype, g.batch, g.m, g.n, false);
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a, b, c), with_user_scratch(), dnnl_engine());
-  if (accepted_name(pd.impl_info_str()).empty()) return {nullptr, cat("oneDNN has only ", pd.impl_info_str(), " for this")};
+  if (accepted_name(pd.impl_info_str()).empty())
+    return {nullptr, cat("oneDNN has only ", pd.impl_info_str(), " for this")};
   return {std::make_shared<MatmulPrimitive>(pd), ""};
 } catch (const dnnl::error& error) {
   return {nullptr, cat("oneDNN: ", error.what())};
 }
 
-// --- candidates -------------------------------------------------------------------------------------------------------
+// --- candidates
+// -------------------------------------------------------------------------------------------------------
 
 using Maker = Made (*)(const Geometry&, DType);
 
@@ -210,8 +215,10 @@ Choice alone(const Problem& problem, Maker make) {
   auto [product, reason] = make_product(make, problem.inputs[0], problem.inputs[1], problem.outputs[0],
                                         problem.node.attributes.as<Matmul>());
   if (!product) return refuse(std::move(reason));
-  Choice choice = accept([product = product](const Launch& l) { return product->run(l.inputs[0], l.inputs[1], l.outputs[0], l.workspace); },
-                         product->workspace_bytes);
+  Choice choice =
+      accept([product = product](
+                 const Launch& l) { return product->run(l.inputs[0], l.inputs[1], l.outputs[0], l.workspace); },
+             product->workspace_bytes);
   choice.name = product->name;
   return choice;
 }

@@ -19,8 +19,7 @@ const NormLoops& norm_loops(bool is_double, std::string_view isa) {
 bool has_loops(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
 // Two sums a channel for each thread, and four numbers a channel that all threads read.
-template <class T>
-struct Memory {
+template <class T> struct Memory {
   std::int64_t channels;
   int threads;
 
@@ -28,7 +27,9 @@ struct Memory {
   std::size_t row_bytes() const { return aligned(static_cast<std::size_t>(channels) * sizeof(T)); }
   std::size_t bytes() const { return static_cast<std::size_t>(threads) * 2 * sum_bytes() + 4 * row_bytes(); }
   double* sums(void* workspace, int thread, int which) const {
-    return reinterpret_cast<double*>(static_cast<char*>(workspace) + (static_cast<std::size_t>(thread) * 2 + static_cast<std::size_t>(which)) * sum_bytes());
+    return reinterpret_cast<double*>(static_cast<char*>(workspace) +
+                                     (static_cast<std::size_t>(thread) * 2 + static_cast<std::size_t>(which)) *
+                                         sum_bytes());
   }
   T* row(void* workspace, int which) const {
     return reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(threads) * 2 * sum_bytes() +
@@ -45,8 +46,7 @@ struct Memory {
   }
 };
 
-template <class T>
-struct BatchNorm {
+template <class T> struct BatchNorm {
   const NormLoops& loops;
   Memory<T> memory;
   std::int64_t rows;
@@ -69,13 +69,15 @@ struct BatchNorm {
       for (std::int64_t c = own.begin; c < own.end; ++c) finish(l, team, c, mean, scale, offset);
 #pragma omp barrier
       if (y) {
-        loops.affine(x + part.begin * channels, part.end - part.begin, channels, mean, scale, offset, y + part.begin * channels);
+        loops.affine(x + part.begin * channels, part.end - part.begin, channels, mean, scale, offset,
+                     y + part.begin * channels);
       }
     }
   }
 
   void finish(const Launch& l, int team, std::int64_t c, T* mean, T* scale, T* offset) const {
-    const T *x = static_cast<const T*>(l.inputs[0]), *gamma = static_cast<const T*>(l.inputs[1]), *beta = static_cast<const T*>(l.inputs[2]);
+    const T *x = static_cast<const T*>(l.inputs[0]), *gamma = static_cast<const T*>(l.inputs[1]),
+            *beta = static_cast<const T*>(l.inputs[2]);
     const double count = static_cast<double>(std::max<std::int64_t>(rows, 1));
     const double moved = memory.total(l.workspace, team, 0, c) / count;
     const double variance = std::max(0.0, memory.total(l.workspace, team, 1, c) / count - moved * moved);
@@ -87,15 +89,15 @@ struct BatchNorm {
   }
 };
 
-template <class T>
-struct BatchNormGradient {
+template <class T> struct BatchNormGradient {
   const NormLoops& loops;
   Memory<T> memory;
   std::int64_t rows;
   double epsilon;
 
   void operator()(const Launch& l) const {
-    const T *x = static_cast<const T*>(l.inputs[0]), *mean = static_cast<const T*>(l.inputs[2]), *g = static_cast<const T*>(l.inputs[4]);
+    const T *x = static_cast<const T*>(l.inputs[0]), *mean = static_cast<const T*>(l.inputs[2]),
+            *g = static_cast<const T*>(l.inputs[4]);
     T* dx = static_cast<T*>(l.outputs[0]);
     const std::int64_t channels = memory.channels;
     T *a = memory.row(l.workspace, 0), *b = memory.row(l.workspace, 1), *offset = memory.row(l.workspace, 2);
@@ -110,8 +112,8 @@ struct BatchNormGradient {
       for (std::int64_t c = own.begin; c < own.end; ++c) finish(l, team, c, a, b, offset);
 #pragma omp barrier
       if (dx) {
-        loops.affine_two(g + part.begin * channels, x + part.begin * channels, part.end - part.begin, channels, mean, a, b, offset,
-                         dx + part.begin * channels);
+        loops.affine_two(g + part.begin * channels, x + part.begin * channels, part.end - part.begin, channels, mean, a,
+                         b, offset, dx + part.begin * channels);
       }
     }
   }
@@ -119,7 +121,8 @@ struct BatchNormGradient {
   void finish(const Launch& l, int team, std::int64_t c, T* a, T* b, T* offset) const {
     const T *gamma = static_cast<const T*>(l.inputs[1]), *variance = static_cast<const T*>(l.inputs[3]);
     const double count = static_cast<double>(std::max<std::int64_t>(rows, 1));
-    const double rstd = 1 / std::sqrt(static_cast<double>(variance[c]) + epsilon), weight = gamma ? static_cast<double>(gamma[c]) : 1;
+    const double rstd = 1 / std::sqrt(static_cast<double>(variance[c]) + epsilon),
+                 weight = gamma ? static_cast<double>(gamma[c]) : 1;
     const double sum = memory.total(l.workspace, team, 0, c), product = memory.total(l.workspace, team, 1, c);
     a[c] = static_cast<T>(weight * rstd);
     b[c] = static_cast<T>(-weight * rstd * rstd * rstd * product / count);
@@ -129,30 +132,29 @@ struct BatchNormGradient {
   }
 };
 
-template <class T>
-struct LayerNorm {
+template <class T> struct LayerNorm {
   const NormLoops& loops;
   std::int64_t rows, channels;
   double epsilon;
 
   void operator()(const Launch& l) const {
     parallel_for(rows, rows * channels, [&](std::int64_t r) {
-      const RowMoments moments = loops.layer(static_cast<const T*>(l.inputs[0]) + r * channels, channels, l.inputs[1], l.inputs[2],
-                                             epsilon, static_cast<T*>(l.outputs[0]) + r * channels);
+      const RowMoments moments = loops.layer(static_cast<const T*>(l.inputs[0]) + r * channels, channels, l.inputs[1],
+                                             l.inputs[2], epsilon, static_cast<T*>(l.outputs[0]) + r * channels);
       if (l.outputs[1]) static_cast<T*>(l.outputs[1])[r] = static_cast<T>(moments.mean);
       if (l.outputs[2]) static_cast<T*>(l.outputs[2])[r] = static_cast<T>(moments.rstd);
     });
   }
 };
 
-template <class T>
-struct LayerNormGradient {
+template <class T> struct LayerNormGradient {
   const NormLoops& loops;
   Memory<T> memory;
   std::int64_t rows;
 
   void operator()(const Launch& l) const {
-    const T *x = static_cast<const T*>(l.inputs[0]), *mean = static_cast<const T*>(l.inputs[2]), *rstd = static_cast<const T*>(l.inputs[3]);
+    const T *x = static_cast<const T*>(l.inputs[0]), *mean = static_cast<const T*>(l.inputs[2]),
+            *rstd = static_cast<const T*>(l.inputs[3]);
     const T* g = static_cast<const T*>(l.inputs[4]);
     T* dx = static_cast<T*>(l.outputs[0]);
     const std::int64_t channels = memory.channels;
@@ -165,12 +167,14 @@ struct LayerNormGradient {
       const Part part = part_of(rows, thread, count);
       for (std::int64_t r = part.begin; r < part.end; ++r) {
         loops.layer_gradient(g + r * channels, x + r * channels, channels, l.inputs[1],
-                             {static_cast<double>(mean[r]), static_cast<double>(rstd[r])}, dx ? dx + r * channels : nullptr, dgamma, dbeta);
+                             {static_cast<double>(mean[r]), static_cast<double>(rstd[r])},
+                             dx ? dx + r * channels : nullptr, dgamma, dbeta);
       }
     });
     for (int which = 0; which < 2; ++which) {
       T* to = static_cast<T*>(l.outputs[static_cast<std::size_t>(which) + 1]);
-      for (std::int64_t c = 0; to && c < channels; ++c) to[c] = static_cast<T>(memory.total(l.workspace, team, which, c));
+      for (std::int64_t c = 0; to && c < channels; ++c)
+        to[c] = static_cast<T>(memory.total(l.workspace, team, which, c));
     }
   }
 };
@@ -180,15 +184,15 @@ struct Rows {
   explicit Rows(const Shape& x) : rows(x.slice(0, x.rank() - 1).size()), channels(x[-1]) {}
 };
 
-template <class T, template <class> class Norm>
-Choice batch_of(const Problem& problem) {
+template <class T, template <class> class Norm> Choice batch_of(const Problem& problem) {
   const Rows r(problem.inputs[0].shape);
   const Memory<T> memory{r.channels, problem.device.threads};
-  return accept(Norm<T>{norm_loops(sizeof(T) == 8, problem.device.isa), memory, r.rows, problem.node.attributes.as<Epsilon>().epsilon}, memory.bytes());
+  return accept(Norm<T>{norm_loops(sizeof(T) == 8, problem.device.isa), memory, r.rows,
+                        problem.node.attributes.as<Epsilon>().epsilon},
+                memory.bytes());
 }
 
-template <template <class> class Norm>
-Choice batch(const Problem& problem) {
+template <template <class> class Norm> Choice batch(const Problem& problem) {
   const DType dtype = problem.inputs[0].dtype;
   if (!has_loops(dtype)) return refuse(cat("no loops for ", dtype));
   Choice choice = dtype == DType::float64 ? batch_of<double, Norm>(problem) : batch_of<float, Norm>(problem);
@@ -197,10 +201,10 @@ Choice batch(const Problem& problem) {
   return choice;
 }
 
-template <class T>
-Choice layer_of(const Problem& problem) {
+template <class T> Choice layer_of(const Problem& problem) {
   const Rows r(problem.inputs[0].shape);
-  return accept(LayerNorm<T>{norm_loops(sizeof(T) == 8, problem.device.isa), r.rows, r.channels, problem.node.attributes.as<Epsilon>().epsilon});
+  return accept(LayerNorm<T>{norm_loops(sizeof(T) == 8, problem.device.isa), r.rows, r.channels,
+                             problem.node.attributes.as<Epsilon>().epsilon});
 }
 Choice layer(const Problem& problem) {
   const DType dtype = problem.inputs[0].dtype;
@@ -210,8 +214,7 @@ Choice layer(const Problem& problem) {
   return choice;
 }
 
-template <class T>
-Choice layer_gradient_of(const Problem& problem) {
+template <class T> Choice layer_gradient_of(const Problem& problem) {
   const Rows r(problem.inputs[0].shape);
   const Memory<T> memory{r.channels, problem.device.threads};
   return accept(LayerNormGradient<T>{norm_loops(sizeof(T) == 8, problem.device.isa), memory, r.rows}, memory.bytes());

@@ -13,8 +13,7 @@
 namespace strata::cpu {
 namespace {
 
-template <class T>
-void find_largest(const AxisView& v, const T* x, std::int32_t* places) {
+template <class T> void find_largest(const AxisView& v, const T* x, std::int32_t* places) {
   parallel_for(v.outer, v.outer * v.length * v.inner, [&](std::int64_t o) {
     for (std::int64_t i = 0; i < v.inner; ++i) {
       const T* column = x + o * v.length * v.inner + i;
@@ -39,8 +38,7 @@ Choice argmax(const Problem& problem) {
   return known ? choice : refuse(cat("no loop for ", problem.inputs[0].dtype));
 }
 
-template <class T>
-void sum_so_far(const AxisView& v, const T* x, T* y) {
+template <class T> void sum_so_far(const AxisView& v, const T* x, T* y) {
   using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
   parallel_for(v.outer, v.outer * v.length * v.inner, [&](std::int64_t o) {
     for (std::int64_t i = 0; i < v.inner; ++i) {
@@ -68,16 +66,14 @@ Choice cumulative_sum(const Problem& problem) {
 }
 
 // Whether a comes before b: larger ones first, numbers before what is none.
-template <class T>
-bool comes_first(T a, T b) {
+template <class T> bool comes_first(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
   }
   return a > b;
 }
 
-template <class T>
-void sort_rows(const AxisView& v, const T* x, T* sorted, std::int32_t* places) {
+template <class T> void sort_rows(const AxisView& v, const T* x, T* sorted, std::int32_t* places) {
   parallel_for(v.outer, v.outer * v.length, [&](std::int64_t row) {
     const T* from = x + row * v.length;
     std::int32_t* order = places + row * v.length;
@@ -98,7 +94,8 @@ Choice sort_descending(const Problem& problem) {
     using T = decltype(element);
     const auto run = [view](const Launch& l) {
       void* places = l.outputs.size() > 1 && l.outputs[1] ? l.outputs[1] : l.workspace;
-      sort_rows(view, static_cast<const T*>(l.inputs[0]), static_cast<T*>(l.outputs[0]), static_cast<std::int32_t*>(places));
+      sort_rows(view, static_cast<const T*>(l.inputs[0]), static_cast<T*>(l.outputs[0]),
+                static_cast<std::int32_t*>(places));
     };
     choice = accept(run, place_bytes);
   });

@@ -25,22 +25,27 @@ class PoolShape {
   // Whether every window has a place inside the array.
   bool fits() const {
     const Pooling& p = pooling_;
-    return p.pad_low.first < p.window.first && p.pad_low.second < p.window.second && (oh - 1) * p.strides.first - p.pad_low.first < h &&
-           (ow - 1) * p.strides.second - p.pad_low.second < w && places() <= 65536;
+    return p.pad_low.first < p.window.first && p.pad_low.second < p.window.second &&
+           (oh - 1) * p.strides.first - p.pad_low.first < h && (ow - 1) * p.strides.second - p.pad_low.second < w &&
+           places() <= 65536;
   }
   int places() const { return static_cast<int>(pooling_.window.first * pooling_.window.second); }
   std::int64_t work() const { return n * oh * ow * channels * places(); }
-  bool overlaps() const { return pooling_.strides.first < pooling_.window.first || pooling_.strides.second < pooling_.window.second; }
+  bool overlaps() const {
+    return pooling_.strides.first < pooling_.window.first || pooling_.strides.second < pooling_.window.second;
+  }
   // Whether the windows of one image touch every element.
   bool covers() const {
     return pooling_.strides == pooling_.window && pooling_.pad_low == Pair(0) && h == oh * pooling_.window.first &&
            w == ow * pooling_.window.second;
   }
-  std::size_t thread_bytes() const { return aligned(static_cast<std::size_t>(places()) * (sizeof(std::int64_t) + sizeof(std::int32_t))); }
+  std::size_t thread_bytes() const {
+    return aligned(static_cast<std::size_t>(places()) * (sizeof(std::int64_t) + sizeof(std::int32_t)));
+  }
 
-  // Calls f(run, first element of x, first element of y) for the pieces of output row oy of an image; `memory` holds taps.
-  template <class F>
-  void row(std::int64_t image, std::int64_t oy, char* memory, F f) const {
+  // Calls f(run, first element of x, first element of y) for the pieces of output row oy of an image; `memory` holds
+  // taps.
+  template <class F> void row(std::int64_t image, std::int64_t oy, char* memory, F f) const {
     auto* offsets = reinterpret_cast<std::int64_t*>(memory);
     auto* numbers = reinterpret_cast<std::int32_t*>(offsets + places());
     const std::int64_t top = oy * pooling_.strides.first - pooling_.pad_low.first;
@@ -48,7 +53,9 @@ class PoolShape {
       const std::int64_t left = ox * pooling_.strides.second - pooling_.pad_low.second;
       const bool inside = left >= 0 && left + pooling_.window.second <= w;
       std::int64_t pixels = 1;
-      if (inside) pixels = std::min(ow, (w - pooling_.window.second + pooling_.pad_low.second) / pooling_.strides.second + 1) - ox;
+      if (inside)
+        pixels =
+            std::min(ow, (w - pooling_.window.second + pooling_.pad_low.second) / pooling_.strides.second + 1) - ox;
       PoolRun run{offsets, numbers, 0, pixels, pooling_.strides.second * channels, channels};
       for (std::int64_t ky = 0; ky < pooling_.window.first; ++ky) {
         for (std::int64_t kx = 0; kx < pooling_.window.second; ++kx) {
@@ -78,8 +85,7 @@ Elements elements_of(DType dtype, std::string_view isa) {
 }
 
 // Runs f(image, oy, thread memory) over all rows of all images; a thread has whole images when `by_image`.
-template <class F>
-void for_rows(const PoolShape& s, bool by_image, const Launch& launch, int threads, F f) {
+template <class F> void for_rows(const PoolShape& s, bool by_image, const Launch& launch, int threads, F f) {
   char* memory = static_cast<char*>(launch.workspace);
   on_team(threads, s.work(), [&](int thread, int team) {
     const Part part = part_of(s.n * s.oh, thread, team, by_image ? s.oh : 1);
@@ -89,7 +95,9 @@ void for_rows(const PoolShape& s, bool by_image, const Launch& launch, int threa
   });
 }
 
-std::string index_format(const PoolShape& s) { return s.places() <= byte_places ? "place in window, bytes" : "place in window, shorts"; }
+std::string index_format(const PoolShape& s) {
+  return s.places() <= byte_places ? "place in window, bytes" : "place in window, shorts";
+}
 
 Choice max_pool(const Problem& problem) {
   const PoolShape s(problem.inputs[0].shape, problem.outputs[0].shape, problem.node.attributes.as<Pooling>());
@@ -103,7 +111,8 @@ Choice max_pool(const Problem& problem) {
     for_rows(s, false, l, threads, [&](std::int64_t image, std::int64_t oy, char* memory) {
       s.row(image, oy, memory, [&](const PoolRun& pixels, std::int64_t y) {
         char* index = l.outputs.size() > 1 ? static_cast<char*>(l.outputs[1]) : nullptr;
-        loop(pixels, l.inputs[0], static_cast<char*>(l.outputs[0]) + y * e.width, index ? index + y * index_width : nullptr);
+        loop(pixels, l.inputs[0], static_cast<char*>(l.outputs[0]) + y * e.width,
+             index ? index + y * index_width : nullptr);
       });
     });
   };
@@ -116,7 +125,8 @@ Choice max_pool(const Problem& problem) {
 }
 
 Choice max_pool_gradient(const Problem& problem) {
-  const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape, problem.node.attributes.as<PoolingGradient>().pooling);
+  const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape,
+                    problem.node.attributes.as<PoolingGradient>().pooling);
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
   if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");
@@ -131,7 +141,8 @@ Choice max_pool_gradient(const Problem& problem) {
     for_rows(s, clear, l, threads, [&](std::int64_t image, std::int64_t oy, char* memory) {
       if (clear && oy == 0) std::memset(dx + static_cast<std::size_t>(image) * image_bytes, 0, image_bytes);
       s.row(image, oy, memory, [&](const PoolRun& pixels, std::int64_t y) {
-        loop(pixels, static_cast<const char*>(l.inputs[0]) + y * e.width, static_cast<const char*>(l.inputs[1]) + y * index_width, dx);
+        loop(pixels, static_cast<const char*>(l.inputs[0]) + y * e.width,
+             static_cast<const char*>(l.inputs[1]) + y * index_width, dx);
       });
     });
   };
@@ -150,7 +161,8 @@ Choice max_pick(const Problem& problem) {
   const auto run = [=](const Launch& l) {
     for_rows(s, false, l, threads, [&](std::int64_t image, std::int64_t oy, char* memory) {
       s.row(image, oy, memory, [&](const PoolRun& pixels, std::int64_t y) {
-        loop(pixels, l.inputs[0], static_cast<const char*>(l.inputs[1]) + y * index_width, static_cast<char*>(l.outputs[0]) + y * e.width);
+        loop(pixels, l.inputs[0], static_cast<const char*>(l.inputs[1]) + y * index_width,
+             static_cast<char*>(l.outputs[0]) + y * e.width);
       });
     });
   };
@@ -175,7 +187,8 @@ Choice average_pool(const Problem& problem) {
 }
 
 Choice average_pool_gradient(const Problem& problem) {
-  const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape, problem.node.attributes.as<PoolingGradient>().pooling);
+  const PoolShape s(problem.outputs[0].shape, problem.inputs[0].shape,
+                    problem.node.attributes.as<PoolingGradient>().pooling);
   const Elements e = elements_of(problem.inputs[0].dtype, problem.device.isa);
   if (!e.loops) return refuse(cat("no loops for ", problem.inputs[0].dtype));
   if (!s.fits()) return refuse("a window lies outside the array or has more than 65536 places");

@@ -36,14 +36,15 @@ struct Bits {
   }
 };
 
-template <class Kind>
-struct RandomKernel {
+template <class Kind> struct RandomKernel {
   decltype(Loops::philox) philox;
   std::uint64_t stream;
   std::int64_t rows, width;
 
   void operator()(const Launch& l) const {
-    const auto scalar = [&](std::size_t i) { return static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(l.inputs[i])); };
+    const auto scalar = [&](std::size_t i) {
+      return static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(l.inputs[i]));
+    };
     const RandomKey key = random_key(scalar(0), stream);
     const std::uint64_t step = scalar(1), first_row = scalar(2);
     auto* to = static_cast<typename Kind::Element*>(l.outputs[0]);
@@ -75,8 +76,7 @@ struct RandomKernel {
   }
 };
 
-template <class Kind>
-Choice make(const Problem& problem, const Random& random) {
+template <class Kind> Choice make(const Problem& problem, const Random& random) {
   const std::int64_t rows = random.shape.rank() > 0 ? random.shape[0] : 1;
   const std::int64_t width = rows > 0 ? random.shape.size() / rows : 0;
   return accept(RandomKernel<Kind>{loops_for(problem.device.isa).philox, stream_of(random.stream), rows, width});

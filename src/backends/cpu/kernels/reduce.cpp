@@ -54,7 +54,8 @@ Fold fold_of(const Shape& shape, std::span<const std::int64_t> axes) {
 
 class ReduceKernel {
  public:
-  ReduceKernel(std::shared_ptr<const Program> program, Fold fold, Reduce kind, const Type& result, const DeviceModel& device)
+  ReduceKernel(std::shared_ptr<const Program> program, Fold fold, Reduce kind, const Type& result,
+               const DeviceModel& device)
       : program_(std::move(program)), fold_(std::move(fold)), kind_(kind), result_(result), threads_(device.threads) {
     const Loops& loops = loops_for(device.isa);
     lane_ = program_->result_lane(0);
@@ -62,7 +63,9 @@ class ReduceKernel {
     across_ = loops.reduce.find(kind, lane_, true);
     is_float_ = lane_ == Lane::f32 || lane_ == Lane::f64;
     const Lane accumulator = is_float_ ? Lane::f64 : Lane::i64;
-    const Lane last = result.dtype == DType::boolean ? Lane::truth : is_float_ ? (result.dtype == DType::float64 ? Lane::f64 : Lane::f32) : Lane::i64;
+    const Lane last = result.dtype == DType::boolean ? Lane::truth
+                      : is_float_                    ? (result.dtype == DType::float64 ? Lane::f64 : Lane::f32)
+                                                     : Lane::i64;
     narrow_ = loops.elementwise.convert(accumulator, last);
     store_ = loops.elementwise.store(result.dtype);
     results_ = fold_.outer * fold_.inner;
@@ -76,7 +79,9 @@ class ReduceKernel {
     by_columns_ = fold_.regular && fold_.outer == 1 && fold_.inner > most_row_;
   }
 
-  std::size_t workspace_bytes() const { return program_->launch_bytes() + static_cast<std::size_t>(threads_) * thread_bytes(); }
+  std::size_t workspace_bytes() const {
+    return program_->launch_bytes() + static_cast<std::size_t>(threads_) * thread_bytes();
+  }
 
   void operator()(const Launch& launch) const {
     char* memory = static_cast<char*>(launch.workspace);
@@ -129,7 +134,8 @@ class ReduceKernel {
     if (!fold_.regular) row = results_;
     else if (by_columns_) row = program_->tile();
     else if (fold_.inner > 1) row = fold_.inner;
-    return program_->thread_bytes() + aligned(sizeof(Shared)) + aligned(static_cast<std::size_t>(row * accumulator_bytes));
+    return program_->thread_bytes() + aligned(sizeof(Shared)) +
+           aligned(static_cast<std::size_t>(row * accumulator_bytes));
   }
   char* thread_memory(char* memory, int thread) const {
     return memory + program_->launch_bytes() + static_cast<std::size_t>(thread) * thread_bytes();
@@ -142,16 +148,19 @@ class ReduceKernel {
       const double first = kind_ == Reduce::sum ? 0.0 : -std::numeric_limits<double>::infinity();
       std::fill_n(reinterpret_cast<double*>(to), count, first);
     } else {
-      const std::int64_t first = kind_ == Reduce::sum ? 0 : kind_ == Reduce::all ? 1 : std::numeric_limits<std::int64_t>::lowest();
+      const std::int64_t first = kind_ == Reduce::sum   ? 0
+                                 : kind_ == Reduce::all ? 1
+                                                        : std::numeric_limits<std::int64_t>::lowest();
       std::fill_n(reinterpret_cast<std::int64_t*>(to), count, first);
     }
   }
-  template <class T>
-  void add_as(char* to, const char* from, std::int64_t count) const {
+  template <class T> void add_as(char* to, const char* from, std::int64_t count) const {
     T* a = reinterpret_cast<T*>(to);
     const T* b = reinterpret_cast<const T*>(from);
     for (std::int64_t i = 0; i < count; ++i) {
-      a[i] = kind_ == Reduce::sum ? a[i] + b[i] : kind_ == Reduce::max ? (b[i] > a[i] || b[i] != b[i] ? b[i] : a[i]) : T(a[i] != 0 && b[i] != 0);
+      a[i] = kind_ == Reduce::sum   ? a[i] + b[i]
+             : kind_ == Reduce::max ? (b[i] > a[i] || b[i] != b[i] ? b[i] : a[i])
+                                    : T(a[i] != 0 && b[i] != 0);
     }
   }
   void add(char* to, const char* from, std::int64_t count) const {
@@ -238,7 +247,8 @@ class ReduceKernel {
       for (std::int64_t i = at; i < end;) {
         const std::int64_t column = i % fold_.inner, left = end - i;
         const bool whole = column == 0 && left >= fold_.inner;
-        const std::int64_t rows = whole ? left / fold_.inner : 1, columns = whole ? fold_.inner : std::min(left, fold_.inner - column);
+        const std::int64_t rows = whole ? left / fold_.inner : 1,
+                           columns = whole ? fold_.inner : std::min(left, fold_.inner - column);
         across_(values + (i - at) * width_of(lane_), rows, columns, sums + column * accumulator_bytes);
         i += rows * columns;
       }
@@ -295,7 +305,8 @@ class ReduceKernel {
   std::int64_t results_, size_;
 };
 
-Choice reduce(const Problem& problem, const Graph& body, Reduce kind, const std::vector<std::int64_t>& axes, const Type& folded) {
+Choice reduce(const Problem& problem, const Graph& body, Reduce kind, const std::vector<std::int64_t>& axes,
+              const Type& folded) {
   std::vector<Program::Input> inputs;
   for (const Type& type : problem.inputs) inputs.push_back({type.dtype, Broadcast(type.shape, folded.shape)});
   const Fold fold = fold_of(folded.shape, axes);
@@ -313,8 +324,7 @@ Choice reduce(const Problem& problem, const Graph& body, Reduce kind, const std:
   return accept(std::move(kernel), bytes);
 }
 
-template <Reduce kind>
-Choice alone(const Problem& problem) {
+template <Reduce kind> Choice alone(const Problem& problem) {
   Graph body;
   body.output("y", body.input("x", problem.inputs[0]));
   std::vector<std::int64_t> axes;
@@ -343,11 +353,13 @@ Choice sum_to(const Problem& problem) {
 Choice fused(const Problem& problem) {
   const Graph& body = *problem.node.bodies[0];
   const int last = body.outputs()[0].value.node;
-  if (body.outputs().size() != 1 || body[last].op->name != "reduce_sum") return refuse("the group does not end in one sum");
+  if (body.outputs().size() != 1 || body[last].op->name != "reduce_sum")
+    return refuse("the group does not end in one sum");
   const std::vector<int> inputs = body_inputs(body);
   Graph rest;
   std::vector<Value> of_node(static_cast<std::size_t>(body.size()));
-  for (const int input : inputs) of_node[static_cast<std::size_t>(input)] = rest.input(body[input].label, body[input].types[0]);
+  for (const int input : inputs)
+    of_node[static_cast<std::size_t>(input)] = rest.input(body[input].label, body[input].types[0]);
   for (int n = 0; n < body.size(); ++n) {
     if (n == last || of_node[static_cast<std::size_t>(n)]) continue;
     Values operands;

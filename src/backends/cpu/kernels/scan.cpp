@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops: the body's nodes have kernels and places in the workspace chosen beforehand; a step runs them in order. What the
-// body makes lives where earlier values have died.
+// Loops: the body's nodes have kernels and places in the workspace chosen beforehand; a step runs them in order. What
+// the body makes lives where earlier values have died.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 // Where a value of the body is found in a step.
 struct Place {
   enum class Kind { none, workspace, carry, sequence, constant } kind = Kind::none;
-  std::size_t at = 0;     // an offset, or the number of the array
+  std::size_t at = 0;  // an offset, or the number of the array
   std::size_t bytes = 0;
 };
 
@@ -96,7 +96,8 @@ class ScanKernel {
       }
       // Through a second place: a carry may become what another one was.
       for (const Carry& one : carries_) copy(memory + one.staged, address(l, one.next, step), one.bytes);
-      for (std::size_t i = 0; i < carries_.size(); ++i) copy(carry(l, i), memory + carries_[i].staged, carries_[i].bytes);
+      for (std::size_t i = 0; i < carries_.size(); ++i)
+        copy(carry(l, i), memory + carries_[i].staged, carries_[i].bytes);
     }
     return Status::ok;
   }
@@ -159,7 +160,9 @@ std::optional<ScanKernel> ScanKernel::make(const Problem& problem, std::string& 
   std::map<Ref, std::string> formats;
   const std::vector<int> inputs = body_inputs(body);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto kind = i < carries ? Place::Kind::carry : i < carries + sequences ? Place::Kind::sequence : Place::Kind::constant;
+    const auto kind = i < carries               ? Place::Kind::carry
+                      : i < carries + sequences ? Place::Kind::sequence
+                                                : Place::Kind::constant;
     places[{inputs[i], 0}] = {kind, i, body[inputs[i]].types[0].bytes()};
   }
   Pieces pieces;

@@ -18,7 +18,9 @@ std::vector<std::int64_t> strides_of(const Shape& shape) {
 
 std::int64_t width_of(const Type& type) { return static_cast<std::int64_t>(size_of(type.dtype)); }
 
-char* moved(void* address, std::int64_t elements, std::int64_t width) { return static_cast<char*>(address) + elements * width; }
+char* moved(void* address, std::int64_t elements, std::int64_t width) {
+  return static_cast<char*>(address) + elements * width;
+}
 
 // One walk over the output's shape; `first` is where it begins in the input, in elements.
 Choice walk(const Problem& problem, std::vector<Stride> axes, std::int64_t first = 0) {
@@ -42,7 +44,8 @@ Choice broadcast_to(const Problem& problem) {
   const int added = to.rank() - from.rank();
   for (int axis = 0; axis < to.rank(); ++axis) {
     const bool repeats = axis < added || from[axis - added] == 1;
-    axes.push_back({to[axis], repeats ? 0 : in[static_cast<std::size_t>(axis - added)], out[static_cast<std::size_t>(axis)]});
+    axes.push_back(
+        {to[axis], repeats ? 0 : in[static_cast<std::size_t>(axis - added)], out[static_cast<std::size_t>(axis)]});
   }
   return walk(problem, axes);
 }
@@ -95,7 +98,8 @@ Choice pad(const Problem& problem) {
   std::int64_t first_in = 0, first_out = 0, inside = 1;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const std::int64_t low = padding.low[i], high = padding.high[i];
-    const std::int64_t extent = from.shape[static_cast<int>(i)] + std::min<std::int64_t>(low, 0) + std::min<std::int64_t>(high, 0);
+    const std::int64_t extent =
+        from.shape[static_cast<int>(i)] + std::min<std::int64_t>(low, 0) + std::min<std::int64_t>(high, 0);
     inside *= std::max<std::int64_t>(extent, 0);
     first_in += std::max<std::int64_t>(-low, 0) * in[i];
     first_out += std::max<std::int64_t>(low, 0) * out[i];
@@ -104,11 +108,27 @@ Choice pad(const Problem& problem) {
   char bytes[8] = {};
   const double rounded = round_to(to.dtype, padding.value);
   switch (to.dtype) {
-    case DType::float32: { const auto value = static_cast<float>(rounded); std::memcpy(bytes, &value, sizeof value); break; }
+    case DType::float32: {
+      const auto value = static_cast<float>(rounded);
+      std::memcpy(bytes, &value, sizeof value);
+      break;
+    }
     case DType::float64: std::memcpy(bytes, &rounded, sizeof rounded); break;
-    case DType::float16: { const auto value = float_to_float16(static_cast<float>(rounded)); std::memcpy(bytes, &value, sizeof value); break; }
-    case DType::bfloat16: { const auto value = float_to_bfloat16(static_cast<float>(rounded)); std::memcpy(bytes, &value, sizeof value); break; }
-    default: { const auto value = static_cast<std::int64_t>(rounded); std::memcpy(bytes, &value, sizeof value); break; }
+    case DType::float16: {
+      const auto value = float_to_float16(static_cast<float>(rounded));
+      std::memcpy(bytes, &value, sizeof value);
+      break;
+    }
+    case DType::bfloat16: {
+      const auto value = float_to_bfloat16(static_cast<float>(rounded));
+      std::memcpy(bytes, &value, sizeof value);
+      break;
+    }
+    default: {
+      const auto value = static_cast<std::int64_t>(rounded);
+      std::memcpy(bytes, &value, sizeof value);
+      break;
+    }
   }
   const bool zero = std::all_of(std::begin(bytes), std::end(bytes), [](char byte) { return byte == 0; });
   const StridedCopy fill({{size, 0, 1}}, width), copy(axes, width);

@@ -20,8 +20,7 @@ bool has_loops(DType dtype) { return dtype == DType::float32 || dtype == DType::
 using RowLoop = void (*)(const void* x, void* y, std::int64_t n);
 
 // Rows along the last axis where they lie; along another they are gathered first.
-template <class T>
-struct AlongAxis {
+template <class T> struct AlongAxis {
   AxisView view;
   RowLoop loop;
   int threads;
@@ -48,24 +47,23 @@ struct AlongAxis {
   }
 };
 
-template <class T>
-Choice along_axis(const Problem& problem, RowLoop loop) {
-  const AlongAxis<T> kernel{AxisView(problem.inputs[0].shape, problem.node.attributes.as<Axis>().axis), loop, problem.device.threads};
-  Choice choice = accept(kernel, kernel.view.inner == 1 ? 0 : static_cast<std::size_t>(kernel.threads) * kernel.row_bytes());
+template <class T> Choice along_axis(const Problem& problem, RowLoop loop) {
+  const AlongAxis<T> kernel{AxisView(problem.inputs[0].shape, problem.node.attributes.as<Axis>().axis), loop,
+                            problem.device.threads};
+  Choice choice =
+      accept(kernel, kernel.view.inner == 1 ? 0 : static_cast<std::size_t>(kernel.threads) * kernel.row_bytes());
   choice.in_place = {{0, 0}};
   return choice;
 }
 
-template <RowLoop SoftmaxLoops::*which>
-Choice softmax(const Problem& problem) {
+template <RowLoop SoftmaxLoops::*which> Choice softmax(const Problem& problem) {
   const DType dtype = problem.inputs[0].dtype;
   if (!has_loops(dtype)) return refuse(cat("no loops for ", dtype));
   const RowLoop loop = softmax_loops(dtype == DType::float64, problem.device.isa).*which;
   return dtype == DType::float64 ? along_axis<double>(problem, loop) : along_axis<float>(problem, loop);
 }
 
-template <class T>
-Choice cross_entropy_of(const Problem& problem) {
+template <class T> Choice cross_entropy_of(const Problem& problem) {
   const auto loop = softmax_loops(sizeof(T) == 8, problem.device.isa).cross_entropy;
   const std::int64_t rows = problem.outputs[0].size(), n = problem.inputs[0].shape[-1];
   const DType labels = problem.inputs[1].dtype;
@@ -83,8 +81,7 @@ Choice cross_entropy(const Problem& problem) {
   return dtype == DType::float64 ? cross_entropy_of<double>(problem) : cross_entropy_of<float>(problem);
 }
 
-template <class T>
-Choice cross_entropy_gradient_of(const Problem& problem) {
+template <class T> Choice cross_entropy_gradient_of(const Problem& problem) {
   const auto loop = softmax_loops(sizeof(T) == 8, problem.device.isa).cross_entropy_gradient;
   const std::int64_t rows = problem.inputs[2].size(), n = problem.inputs[0].shape[-1];
   const DType labels = problem.inputs[1].dtype;
@@ -102,7 +99,8 @@ Choice cross_entropy_gradient_of(const Problem& problem) {
 Choice cross_entropy_gradient(const Problem& problem) {
   const DType dtype = problem.inputs[0].dtype;
   if (!has_loops(dtype)) return refuse(cat("no loops for ", dtype));
-  return dtype == DType::float64 ? cross_entropy_gradient_of<double>(problem) : cross_entropy_gradient_of<float>(problem);
+  return dtype == DType::float64 ? cross_entropy_gradient_of<double>(problem)
+                                 : cross_entropy_gradient_of<float>(problem);
 }
 
 }  // namespace

@@ -46,14 +46,12 @@ void select_loop(const void* c, const void* a, const void* b, void* out, std::in
   }
 }
 
-template <class Op, class In, class Out = In>
-Loop binary(unsigned scalars) {
+template <class Op, class In, class Out = In> Loop binary(unsigned scalars) {
   constexpr Loop loops[] = {binary_loop<Op, In, Out, false, false>, binary_loop<Op, In, Out, true, false>,
                             binary_loop<Op, In, Out, false, true>, binary_loop<Op, In, Out, true, true>};
   return loops[scalars & 3];
 }
-template <class T>
-Loop select(unsigned scalars) {
+template <class T> Loop select(unsigned scalars) {
   constexpr Loop loops[] = {select_loop<T, false, false, false>, select_loop<T, true, false, false>,
                             select_loop<T, false, true, false>,  select_loop<T, true, true, false>,
                             select_loop<T, false, false, true>,  select_loop<T, true, false, true>,
@@ -61,16 +59,26 @@ Loop select(unsigned scalars) {
   return loops[scalars & 7];
 }
 
-struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
-struct Subtract { template <class T> static T of(T a, T b) { return static_cast<T>(a - b); } };
-struct Multiply { template <class T> static T of(T a, T b) { return static_cast<T>(a * b); } };
+struct Add {
+  template <class T> static T of(T a, T b) { return static_cast<T>(a + b); }
+};
+struct Subtract {
+  template <class T> static T of(T a, T b) { return static_cast<T>(a - b); }
+};
+struct Multiply {
+  template <class T> static T of(T a, T b) { return static_cast<T>(a * b); }
+};
 struct Divide {
   template <class T> static T of(T a, T b) { return a / b; }
   static std::int64_t of(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : a / b; }
 };
 // A NaN on either side stays one.
-struct Maximum { template <class T> static T of(T a, T b) { return a > b || a != a ? a : b; } };
-struct Minimum { template <class T> static T of(T a, T b) { return a < b || a != a ? a : b; } };
+struct Maximum {
+  template <class T> static T of(T a, T b) { return a > b || a != a ? a : b; }
+};
+struct Minimum {
+  template <class T> static T of(T a, T b) { return a < b || a != a ? a : b; }
+};
 struct Power {
   static float of(float a, float b) { return std::pow(a, b); }
   static double of(double a, double b) { return std::pow(a, b); }
@@ -78,27 +86,67 @@ struct Power {
     return static_cast<std::int64_t>(std::pow(static_cast<double>(a), static_cast<double>(b)));
   }
 };
-struct Equal { template <class T> static bool of(T a, T b) { return a == b; } };
-struct NotEqual { template <class T> static bool of(T a, T b) { return a != b; } };
-struct Less { template <class T> static bool of(T a, T b) { return a < b; } };
-struct LessEqual { template <class T> static bool of(T a, T b) { return a <= b; } };
-struct Greater { template <class T> static bool of(T a, T b) { return a > b; } };
-struct GreaterEqual { template <class T> static bool of(T a, T b) { return a >= b; } };
-struct And { template <class T> static bool of(T a, T b) { return (a != 0) & (b != 0); } };
-struct Or { template <class T> static bool of(T a, T b) { return (a != 0) | (b != 0); } };
-struct Not { template <class T> static bool of(T a) { return a == 0; } };
+struct Equal {
+  template <class T> static bool of(T a, T b) { return a == b; }
+};
+struct NotEqual {
+  template <class T> static bool of(T a, T b) { return a != b; }
+};
+struct Less {
+  template <class T> static bool of(T a, T b) { return a < b; }
+};
+struct LessEqual {
+  template <class T> static bool of(T a, T b) { return a <= b; }
+};
+struct Greater {
+  template <class T> static bool of(T a, T b) { return a > b; }
+};
+struct GreaterEqual {
+  template <class T> static bool of(T a, T b) { return a >= b; }
+};
+struct And {
+  template <class T> static bool of(T a, T b) { return (a != 0) & (b != 0); }
+};
+struct Or {
+  template <class T> static bool of(T a, T b) { return (a != 0) | (b != 0); }
+};
+struct Not {
+  template <class T> static bool of(T a) { return a == 0; }
+};
 
-struct Same { template <class T> static T of(T a) { return a; } };
-struct Negate { template <class T> static T of(T a) { return -a; } };
-struct Absolute { template <class T> static T of(T a) { return a < 0 ? -a : a; } };
-struct Sign { template <class T> static T of(T a) { return a > 0 ? T(1) : a < 0 ? T(-1) : T(0); } };
-struct Square { template <class T> static T of(T a) { return a * a; } };
-struct Relu { template <class T> static T of(T a) { return a > 0 || a != a ? a : T(0); } };
-struct Sqrt { template <class T> static T of(T a) { return std::sqrt(a); } };
-struct Rsqrt { template <class T> static T of(T a) { return T(1) / std::sqrt(a); } };
-struct Reciprocal { template <class T> static T of(T a) { return T(1) / a; } };
-struct IsFinite { template <class T> static bool of(T a) { return std::fabs(a) <= std::numeric_limits<T>::max(); } };
-struct IsTrue { template <class T> static bool of(T a) { return a != 0; } };
+struct Same {
+  template <class T> static T of(T a) { return a; }
+};
+struct Negate {
+  template <class T> static T of(T a) { return -a; }
+};
+struct Absolute {
+  template <class T> static T of(T a) { return a < 0 ? -a : a; }
+};
+struct Sign {
+  template <class T> static T of(T a) { return a > 0 ? T(1) : a < 0 ? T(-1) : T(0); }
+};
+struct Square {
+  template <class T> static T of(T a) { return a * a; }
+};
+struct Relu {
+  template <class T> static T of(T a) { return a > 0 || a != a ? a : T(0); }
+};
+struct Sqrt {
+  template <class T> static T of(T a) { return std::sqrt(a); }
+};
+struct Rsqrt {
+  template <class T> static T of(T a) { return T(1) / std::sqrt(a); }
+};
+struct Reciprocal {
+  template <class T> static T of(T a) { return T(1) / a; }
+};
+struct IsFinite {
+  template <class T> static bool of(T a) { return std::fabs(a) <= std::numeric_limits<T>::max(); }
+};
+struct IsTrue {
+  template <class T> static bool of(T a) { return a != 0; }
+};
 struct Exp {
   static float of(float a) { return exp_of(a); }
   static double of(double a) { return std::exp(a); }
@@ -148,8 +196,7 @@ struct Round {
   static double of(double a) { return std::nearbyint(a); }
 };
 
-template <class T>
-Loop number_loop(std::string_view op, unsigned scalars) {
+template <class T> Loop number_loop(std::string_view op, unsigned scalars) {
   using Truth = std::int32_t;
   if (op == "add") return binary<Add, T>(scalars);
   if (op == "subtract") return binary<Subtract, T>(scalars);
@@ -174,8 +221,7 @@ Loop number_loop(std::string_view op, unsigned scalars) {
   return nullptr;
 }
 
-template <class T>
-Loop float_loop(std::string_view op) {
+template <class T> Loop float_loop(std::string_view op) {
   if (op == "exp") return unary_loop<Exp, T, T>;
   if (op == "expm1") return unary_loop<Expm1, T, T>;
   if (op == "log") return unary_loop<Log, T, T>;
@@ -220,8 +266,7 @@ inline Loop find_loop(std::string_view op, Lane lane, unsigned scalars) {
   return nullptr;
 }
 
-template <class From>
-Loop convert_from(Lane to) {
+template <class From> Loop convert_from(Lane to) {
   switch (to) {
     case Lane::f32: return unary_loop<Same, From, float>;
     case Lane::f64: return unary_loop<Same, From, double>;
@@ -322,8 +367,7 @@ inline Loop round_loop(DType to) {
   return to == DType::bfloat16 ? round_to_bfloat16 : to == DType::float16 ? round_to_float16 : nullptr;
 }
 
-template <class T>
-void fill_with(const void* a, const void*, const void*, void* out, std::int64_t n) {
+template <class T> void fill_with(const void* a, const void*, const void*, void* out, std::int64_t n) {
   std::fill_n(static_cast<T*>(out), n, *static_cast<const T*>(a));
 }
 inline Loop fill_loop(Lane lane) {

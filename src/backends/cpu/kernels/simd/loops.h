@@ -23,11 +23,11 @@ using Loop = void (*)(const void* a, const void* b, const void* c, void* out, st
 struct ElementwiseLoops {
   // The loop of an op by its name; null when there is none for this lane. Bit i of `scalars`: operand i is one element.
   Loop (*find)(std::string_view op, Lane lane, unsigned scalars);
-  Loop (*convert)(Lane from, Lane to);             // floats truncate; numbers are true when not zero
-  Loop (*load)(DType from);                        // memory to lane
-  Loop (*store)(DType to);                         // lane to memory, rounded
-  Loop (*fill)(Lane lane);                         // one element, repeated
-  Loop (*round)(DType to);                         // a f32 lane to what a 16-bit float holds
+  Loop (*convert)(Lane from, Lane to);  // floats truncate; numbers are true when not zero
+  Loop (*load)(DType from);             // memory to lane
+  Loop (*store)(DType to);              // lane to memory, rounded
+  Loop (*fill)(Lane lane);              // one element, repeated
+  Loop (*round)(DType to);              // a f32 lane to what a 16-bit float holds
 };
 
 enum class Reduce : std::uint8_t { sum, max, all };
@@ -71,13 +71,14 @@ struct RowMoments {
 };
 // Rows of channels, for one element type; sums are added to.
 struct NormLoops {
-  void (*moments)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, double* sums, double* squares);
+  void (*moments)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, double* sums,
+                  double* squares);
   void (*slopes)(const void* x, const void* g, std::int64_t rows, std::int64_t columns, const void* shift, double* sums,
                  double* products);
   void (*affine)(const void* x, std::int64_t rows, std::int64_t columns, const void* shift, const void* scale,
                  const void* offset, void* y);
-  void (*affine_two)(const void* g, const void* x, std::int64_t rows, std::int64_t columns, const void* shift, const void* a,
-                     const void* b, const void* offset, void* y);
+  void (*affine_two)(const void* g, const void* x, std::int64_t rows, std::int64_t columns, const void* shift,
+                     const void* a, const void* b, const void* offset, void* y);
   RowMoments (*layer)(const void* x, std::int64_t n, const void* gamma, const void* beta, double epsilon, void* y);
   void (*layer_gradient)(const void* g, const void* x, std::int64_t n, const void* gamma, RowMoments, void* dx,
                          double* dgamma, double* dbeta);

@@ -16,8 +16,7 @@ inline float open(float x) { return sigmoid_of(x); }
 inline double open(double x) { return 1 / (1 + std::exp(-x)); }
 
 // Sums become gates in place; c and h are the cell's new state.
-template <class T>
-void lstm_cell(void* gates, const void* c_before, void* c_after, void* h_after, std::int64_t units) {
+template <class T> void lstm_cell(void* gates, const void* c_before, void* c_after, void* h_after, std::int64_t units) {
   T* z = static_cast<T*>(gates);
   const T* before = static_cast<const T*>(c_before);
   T* c = static_cast<T*>(c_after);
@@ -37,8 +36,8 @@ void lstm_cell(void* gates, const void* c_before, void* c_after, void* h_after, 
 
 // dh is the gradient of h; dc that of c, and becomes that of the state before.
 template <class T>
-void lstm_cell_gradient(const void* gates, const void* c_before, const void* c_after, const void* h_gradient, void* c_gradient,
-                        void* sum_gradient, std::int64_t units) {
+void lstm_cell_gradient(const void* gates, const void* c_before, const void* c_after, const void* h_gradient,
+                        void* c_gradient, void* sum_gradient, std::int64_t units) {
   const T* z = static_cast<const T*>(gates);
   const T* before = static_cast<const T*>(c_before);
   const T* c = static_cast<const T*>(c_after);
@@ -58,8 +57,7 @@ void lstm_cell_gradient(const void* gates, const void* c_before, const void* c_a
   }
 }
 
-template <class T>
-constexpr LstmLoops lstm_loops_of{lstm_cell<T>, lstm_cell_gradient<T>};
+template <class T> constexpr LstmLoops lstm_loops_of{lstm_cell<T>, lstm_cell_gradient<T>};
 
 }  // namespace
 }  // namespace strata::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one float that compilers turn into vectors: no branches, no calls. Polynomials are Chebyshev fits; results
-// are within a few units in the last place. Each instruction set compiles its own copy, hence the unnamed namespace.
+// Functions of one float that compilers turn into vectors: no branches, no calls. Polynomials are Chebyshev fits;
+// results are within a few units in the last place. Each instruction set compiles its own copy, hence the unnamed
+// namespace.
 #pragma once
 
 #include <bit>
@@ -100,10 +101,11 @@ inline float softplus_of(float x) {
 inline float erf_of(float x) {
   const float size = smaller(std::fabs(x), 4.0f), z = size * size;
   const float near =
-      size + size * (0.1283791658f +
-                     z * (-0.3761262667f +
-                          z * (0.1128359472f +
-                               z * (-0.02685421201f + z * (0.005189087423f + z * (-0.0008016864287f + z * 7.875875063e-5f))))));
+      size +
+      size * (0.1283791658f +
+              z * (-0.3761262667f +
+                   z * (0.1128359472f + z * (-0.02685421201f +
+                                             z * (0.005189087423f + z * (-0.0008016864287f + z * 7.875875063e-5f))))));
   const float exponent =
       0.0003201380497f +
       size * (-1.130233435f +

@@ -41,7 +41,8 @@ void sum_columns(const T* x, const T* g, std::int64_t rows, std::int64_t columns
 
 // Sums of x - shift and of its square.
 template <class T>
-void moments(const void* from, std::int64_t rows, std::int64_t columns, const void* shifts, double* sums, double* squares) {
+void moments(const void* from, std::int64_t rows, std::int64_t columns, const void* shifts, double* sums,
+             double* squares) {
   const T* x = static_cast<const T*>(from);
   const T* shift = static_cast<const T*>(shifts);
   sum_columns(x, x, rows, columns, sums, squares, [shift](T value, T, std::int64_t c, T& a, T& b) {
@@ -53,8 +54,8 @@ void moments(const void* from, std::int64_t rows, std::int64_t columns, const vo
 
 // Sums of g and of g * (x - shift).
 template <class T>
-void slopes(const void* from, const void* gradient, std::int64_t rows, std::int64_t columns, const void* shifts, double* sums,
-            double* products) {
+void slopes(const void* from, const void* gradient, std::int64_t rows, std::int64_t columns, const void* shifts,
+            double* sums, double* products) {
   const T* shift = static_cast<const T*>(shifts);
   sum_columns(static_cast<const T*>(from), static_cast<const T*>(gradient), rows, columns, sums, products,
               [shift](T value, T slope, std::int64_t c, T& a, T& b) {
@@ -97,7 +98,8 @@ void affine_two(const void* gradient, const void* from, std::int64_t rows, std::
 
 // One row normalized by its own mean and deviation; gamma and beta may be null.
 template <class T>
-RowMoments layer_row(const void* from, std::int64_t n, const void* gammas, const void* betas, double epsilon, void* to) {
+RowMoments layer_row(const void* from, std::int64_t n, const void* gammas, const void* betas, double epsilon,
+                     void* to) {
   const T* x = static_cast<const T*>(from);
   const T* gamma = static_cast<const T*>(gammas);
   const T* beta = static_cast<const T*>(betas);
@@ -126,8 +128,8 @@ RowMoments layer_row(const void* from, std::int64_t n, const void* gammas, const
 
 // dx of one row; adds to the sums of gamma's and beta's gradients where these are not null.
 template <class T>
-void layer_gradient_row(const void* gradient, const void* from, std::int64_t n, const void* gammas, RowMoments moments_of_row,
-                        void* to, double* dgamma, double* dbeta) {
+void layer_gradient_row(const void* gradient, const void* from, std::int64_t n, const void* gammas,
+                        RowMoments moments_of_row, void* to, double* dgamma, double* dbeta) {
   const T* g = static_cast<const T*>(gradient);
   const T* x = static_cast<const T*>(from);
   const T* gamma = static_cast<const T*>(gammas);

@@ -13,8 +13,7 @@ template <class Index> struct IndexVector;
 template <> struct IndexVector<std::uint8_t> { using Type = Bytes; };
 template <> struct IndexVector<std::uint16_t> { using Type = Shorts; };
 
-template <class T, class Index>
-void max_pool(const PoolRun& run, const void* from, void* to, void* indices) {
+template <class T, class Index> void max_pool(const PoolRun& run, const void* from, void* to, void* indices) {
   for (std::int64_t pixel = 0; pixel < run.pixels; ++pixel) {
     const T* x = static_cast<const T*>(from) + pixel * run.step;
     T* y = static_cast<T*>(to) + pixel * run.channels;
@@ -89,21 +88,20 @@ void max_unpool(const PoolRun& run, const void* gradient, const void* indices, v
   }
 }
 
-template <class T, class Index>
-void max_pick(const PoolRun& run, const void* from, const void* indices, void* to) {
+template <class T, class Index> void max_pick(const PoolRun& run, const void* from, const void* indices, void* to) {
   for (std::int64_t pixel = 0; pixel < run.pixels; ++pixel) {
     const T* x = static_cast<const T*>(from) + pixel * run.step;
     const Index* index = static_cast<const Index*>(indices) + pixel * run.channels;
     T* y = static_cast<T*>(to) + pixel * run.channels;
     for (int tap = 0; tap < run.taps; ++tap) {
       const T* next = x + run.offsets[tap];
-      for (std::int64_t c = 0; c < run.channels; ++c) y[c] = index[c] == run.numbers[tap] ? next[c] : tap == 0 ? T(0) : y[c];
+      for (std::int64_t c = 0; c < run.channels; ++c)
+        y[c] = index[c] == run.numbers[tap] ? next[c] : tap == 0 ? T(0) : y[c];
     }
   }
 }
 
-template <class T>
-void average_pool(const PoolRun& run, const void* from, void* to, void*) {
+template <class T> void average_pool(const PoolRun& run, const void* from, void* to, void*) {
   const T scale = T(1) / static_cast<T>(run.taps);
   for (std::int64_t pixel = 0; pixel < run.pixels; ++pixel) {
     const T* x = static_cast<const T*>(from) + pixel * run.step;
@@ -121,8 +119,7 @@ void average_pool(const PoolRun& run, const void* from, void* to, void*) {
   }
 }
 
-template <class T, bool add>
-void average_unpool(const PoolRun& run, const void* gradient, const void*, void* to) {
+template <class T, bool add> void average_unpool(const PoolRun& run, const void* gradient, const void*, void* to) {
   const T scale = T(1) / static_cast<T>(run.taps);
   for (std::int64_t pixel = 0; pixel < run.pixels; ++pixel) {
     const T* dy = static_cast<const T*>(gradient) + pixel * run.channels;
@@ -135,13 +132,12 @@ void average_unpool(const PoolRun& run, const void* gradient, const void*, void*
 }
 
 template <class T>
-constexpr PoolLoops pool_loops_of{
-    {max_pool<T, std::uint8_t>, max_pool<T, std::uint16_t>},
-    {{max_unpool<T, std::uint8_t, false>, max_unpool<T, std::uint8_t, true>},
-     {max_unpool<T, std::uint16_t, false>, max_unpool<T, std::uint16_t, true>}},
-    {max_pick<T, std::uint8_t>, max_pick<T, std::uint16_t>},
-    average_pool<T>,
-    {average_unpool<T, false>, average_unpool<T, true>}};
+constexpr PoolLoops pool_loops_of{{max_pool<T, std::uint8_t>, max_pool<T, std::uint16_t>},
+                                  {{max_unpool<T, std::uint8_t, false>, max_unpool<T, std::uint8_t, true>},
+                                   {max_unpool<T, std::uint16_t, false>, max_unpool<T, std::uint16_t, true>}},
+                                  {max_pick<T, std::uint8_t>, max_pick<T, std::uint16_t>},
+                                  average_pool<T>,
+                                  {average_unpool<T, false>, average_unpool<T, true>}};
 
 }  // namespace
 }  // namespace strata::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that fold many elements into few: along a row into one accumulator, or rows into a row of them. Floats add up in
-// float over at most a tile, then in double.
+// Loops that fold many elements into few: along a row into one accumulator, or rows into a row of them. Floats add up
+// in float over at most a tile, then in double.
 #pragma once
 
 #include <limits>
@@ -17,7 +17,8 @@ struct FoldSum {
 struct FoldMax {
   template <class T> static T of(T a, T b) { return a > b || a != a ? a : b; }
   template <class T> static constexpr T first() {
-    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
   }
 };
 struct FoldAll {
@@ -26,14 +27,12 @@ struct FoldAll {
 };
 
 // Element type and accumulator of a lane.
-template <class T, class A>
-struct Folded {
+template <class T, class A> struct Folded {
   using Element = T;
   using Sum = A;
 };
 
-template <class Fold, class Types>
-void fold_along(const void* from, std::int64_t, std::int64_t n, void* accumulator) {
+template <class Fold, class Types> void fold_along(const void* from, std::int64_t, std::int64_t n, void* accumulator) {
   using T = typename Types::Element;
   using A = typename Types::Sum;
   constexpr std::int64_t ways = 64;
@@ -83,15 +82,17 @@ void fold_across(const void* from, std::int64_t rows, std::int64_t columns, void
   for (std::int64_t i = 0; i < columns - c; ++i) sums[c + i] = Fold::of(sums[c + i], static_cast<A>(partial[i]));
 }
 
-template <class Fold>
-FoldLoop fold_loop_of(Lane lane, bool across) {
+template <class Fold> FoldLoop fold_loop_of(Lane lane, bool across) {
   switch (lane) {
     case Lane::f32: return across ? fold_across<Fold, Folded<float, double>> : fold_along<Fold, Folded<float, double>>;
-    case Lane::f64: return across ? fold_across<Fold, Folded<double, double>> : fold_along<Fold, Folded<double, double>>;
+    case Lane::f64:
+      return across ? fold_across<Fold, Folded<double, double>> : fold_along<Fold, Folded<double, double>>;
     case Lane::i64:
-      return across ? fold_across<Fold, Folded<std::int64_t, std::int64_t>> : fold_along<Fold, Folded<std::int64_t, std::int64_t>>;
+      return across ? fold_across<Fold, Folded<std::int64_t, std::int64_t>>
+                    : fold_along<Fold, Folded<std::int64_t, std::int64_t>>;
     case Lane::truth:
-      return across ? fold_across<Fold, Folded<std::int32_t, std::int64_t>> : fold_along<Fold, Folded<std::int32_t, std::int64_t>>;
+      return across ? fold_across<Fold, Folded<std::int32_t, std::int64_t>>
+                    : fold_along<Fold, Folded<std::int32_t, std::int64_t>>;
   }
   return nullptr;
 }

@@ -14,8 +14,7 @@ namespace {
 inline float exponential(float x) { return exp_of(x); }
 inline double exponential(double x) { return std::exp(x); }
 
-template <class T>
-T largest_of(const T* x, std::int64_t n) {
+template <class T> T largest_of(const T* x, std::int64_t n) {
   T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
   for (std::int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
@@ -23,8 +22,7 @@ T largest_of(const T* x, std::int64_t n) {
 }
 
 // Sums in blocks, so that a long row loses nothing; with `to`, keeps the exponentials.
-template <class T, bool keep>
-double exponentials(const T* x, T largest, T* to, std::int64_t n) {
+template <class T, bool keep> double exponentials(const T* x, T largest, T* to, std::int64_t n) {
   constexpr std::int64_t block = 1024;
   double total = 0;
   for (std::int64_t at = 0; at < n; at += block) {
@@ -41,8 +39,7 @@ double exponentials(const T* x, T largest, T* to, std::int64_t n) {
   return total;
 }
 
-template <class T>
-void softmax_row(const void* from, void* to, std::int64_t n) {
+template <class T> void softmax_row(const void* from, void* to, std::int64_t n) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   const T scale = static_cast<T>(1 / exponentials<T, true>(x, largest_of(x, n), y, n));
@@ -50,8 +47,7 @@ void softmax_row(const void* from, void* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] *= scale;
 }
 
-template <class T>
-void log_softmax_row(const void* from, void* to, std::int64_t n) {
+template <class T> void log_softmax_row(const void* from, void* to, std::int64_t n) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   const T largest = largest_of(x, n);
@@ -60,8 +56,7 @@ void log_softmax_row(const void* from, void* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - largest) - log_sum;
 }
 
-template <class T>
-double cross_entropy_row(const void* from, std::int64_t label, std::int64_t n) {
+template <class T> double cross_entropy_row(const void* from, std::int64_t label, std::int64_t n) {
   if (label < 0 || label >= n) return 0;
   const T* x = static_cast<const T*>(from);
   const T largest = largest_of(x, n);
@@ -86,7 +81,8 @@ void cross_entropy_gradient_row(const void* from, std::int64_t label, double sca
 }
 
 template <class T>
-constexpr SoftmaxLoops softmax_loops_of{softmax_row<T>, log_softmax_row<T>, cross_entropy_row<T>, cross_entropy_gradient_row<T>};
+constexpr SoftmaxLoops softmax_loops_of{softmax_row<T>, log_softmax_row<T>, cross_entropy_row<T>,
+                                        cross_entropy_gradient_row<T>};
 
 }  // namespace
 }  // namespace strata::cpu

@@ -13,9 +13,17 @@
 namespace strata::cpu {
 namespace {
 
-constexpr Loops all_loops{elementwise_loops, reduce_loops, pool_loops_of<float>, pool_loops_of<double>,
-                          softmax_loops_of<float>, softmax_loops_of<double>, norm_loops_of<float>, norm_loops_of<double>,
-                          lstm_loops_of<float>, lstm_loops_of<double>, philox_blocks};
+constexpr Loops all_loops{elementwise_loops,
+                          reduce_loops,
+                          pool_loops_of<float>,
+                          pool_loops_of<double>,
+                          softmax_loops_of<float>,
+                          softmax_loops_of<double>,
+                          norm_loops_of<float>,
+                          norm_loops_of<double>,
+                          lstm_loops_of<float>,
+                          lstm_loops_of<double>,
+                          philox_blocks};
 
 }  // namespace
 }  // namespace strata::cpu
