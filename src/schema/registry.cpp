@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of parts: class names, snake case, aliases; what a file's word or one-key map says.
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "schema/shown.h"
@@ -45,9 +47,12 @@ bool Names::has(std::string_view word) const { return by_word_.find(word) != by_
 
 const Names::Entry* Names::find(std::string_view word, const Where& where, Mistakes& mistakes) const {
   if (const auto it = by_word_.find(word); it != by_word_.end()) return &it->second;
-  // Who writes a capital means a class; who does not, a word: of equally near ones, that is suggested.
+  // Who writes a capital means a class, who does not, a word, with underscores or without: of equally near ones, that.
   std::vector<std::string> known = words();
-  std::ranges::stable_partition(known, [&](const std::string& k) { return begins_upper(k) == begins_upper(word); });
+  const auto unlike = [&](std::string_view other) {
+    return std::pair(begins_upper(other) != begins_upper(word), std::abs(std::ranges::count(other, '_') - std::ranges::count(word, '_')));
+  };
+  std::ranges::stable_sort(known, {}, unlike);
   std::string more = did_you_mean(word, known);
   constexpr std::size_t few = 12;
   if (const auto all = names(); more.empty() && !all.empty() && all.size() <= few) more = cat("; there are ", listed(all));
