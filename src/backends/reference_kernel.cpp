@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An op's definition as a kernel: its arrays are copied to doubles, its reference runs, the results are rounded. The
 // only kernel that allocates; `plan` and `explain` name it.
-#include <cstring>
+#include <algorithm>
 
 #include "backends/backend.h"
 
@@ -45,7 +45,7 @@ void store(DType dtype, const std::vector<double>& from, void* to) {
   switch (dtype) {
     case DType::float32: return store_as<float>(dtype, from, to);
     case DType::float64: return store_as<double>(dtype, from, to);
-    case DType::opaque: std::memcpy(to, from.data(), from.size() * sizeof(double)); return;
+    case DType::opaque: std::copy(from.begin(), from.end(), static_cast<double*>(to)); return;
     case DType::int32: return store_as<std::int32_t>(dtype, from, to);
     case DType::int64: return store_as<std::int64_t>(dtype, from, to);
     case DType::uint8: return store_as<std::uint8_t>(dtype, from, to);

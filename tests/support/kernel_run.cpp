@@ -31,8 +31,13 @@ void* operator new(std::size_t bytes) {
   if (void* address = std::malloc(bytes > 0 ? bytes : 1)) return address;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  count(__builtin_return_address(0));
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
 [[gnu::noinline]] void operator delete(void* address) noexcept { std::free(address); }
 [[gnu::noinline]] void operator delete(void* address, std::size_t) noexcept { std::free(address); }
+[[gnu::noinline]] void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
 
 namespace strata::test {
 
