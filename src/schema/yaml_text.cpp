@@ -37,6 +37,7 @@ YamlText::YamlText(std::string_view text, const std::string& file) : text_(text)
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') line_starts_.push_back(i + 1);
+    if (continues_character(text[i])) inner_bytes_.push_back(i);
   }
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) throw Error(cat(locate({file, 1, 1, ""}), "the file is UTF-16; save it as UTF-8"));
   if (text.starts_with("\xef\xbb\xbf")) throw Error(cat(locate({file, 1, 1, ""}), "the file begins with a byte order mark; save it as UTF-8 without one"));
@@ -63,9 +64,8 @@ std::string_view YamlText::line(int line) const {
 
 Where YamlText::place(int line, int column) const {
   if (line < 0) return {file_, 0, 0, ""};
-  const std::string_view before = this->line(line).substr(0, static_cast<std::size_t>(std::max(column, 0)));
-  const auto inner = static_cast<int>(std::ranges::count_if(before, continues_character));
-  return {file_, line + 1, column + 1 - inner, ""};
+  const auto inner = std::ranges::lower_bound(inner_bytes_, offset(line, column)) - std::ranges::lower_bound(inner_bytes_, offset(line, 0));
+  return {file_, line + 1, column + 1 - static_cast<int>(inner), ""};
 }
 
 std::size_t YamlText::offset(int line, int column) const {

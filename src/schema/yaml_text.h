@@ -31,6 +31,7 @@ class YamlText {
   std::string_view text_;
   std::string file_;
   std::vector<std::size_t> line_starts_;
+  std::vector<std::size_t> inner_bytes_;                   // offsets of the bytes that continue a character
 };
 
 }  // namespace strata
