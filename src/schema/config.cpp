@@ -56,7 +56,7 @@ bool is_word(std::string_view text) {
   if (std::string_view("?!&*|>'\"%@`#").find(text.front()) != std::string_view::npos) return false;
   if (text.front() == '-' && (text.size() == 1 || text[1] == ' ' || text[1] == '-')) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_control(text[i]) || std::string_view(",[]{}").find(text[i]) != std::string_view::npos) return false;
+    if (is_control(text[i]) || std::string_view(",[]{}?").find(text[i]) != std::string_view::npos) return false;
     if (text[i] == ':' && text[i + 1] == ' ') return false;
     if (text[i] == '#' && text[i - 1] == ' ') return false;
   }
