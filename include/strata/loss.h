@@ -51,6 +51,11 @@ struct Reduced {
   Value numerator, denominator;
   Value per_sample;                                   // weighted, unreduced
 };
+// Prediction and target in shapes that fit: a trailing 1 is added to or taken from the target. Error: they would
+// broadcast silently.
+std::pair<Value, Value> fitted(Value predicted, Value target, const std::string& name, Target kind);
+// What "crossentropy" means for these shapes: binary for one number, sparse for class numbers, else categorical.
+Loss crossentropy_for(const Type& predicted, const Type& target);
 Reduced reduce_loss(Scope& scope, const Loss& loss, Value predicted, Value target, Value sample_weight, Value mask);
 
 }  // namespace strata

@@ -59,4 +59,7 @@ struct MetricKind {
 using Metric = Part<MetricKind>;
 template <> struct FieldTypeOf<Metric> { static const FieldType& get(); };
 
+// What "accuracy" means for these shapes, as Keras settles it.
+Metric accuracy_for(const Type& predicted, const Type& target);
+
 }  // namespace strata

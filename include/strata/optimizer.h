@@ -50,4 +50,16 @@ struct OptimizerKind {
 using Optimizer = Part<OptimizerKind>;
 template <> struct FieldTypeOf<Optimizer> { static const FieldType& get(); };
 
+// A weight to be updated. A null gradient: nothing depends on it.
+struct Trained {
+  Value weight, gradient;
+  std::string path;
+  Optional<Constraint> constraint = {};
+};
+
+// One update of all weights, in Keras's order: divide by loss_scale_factor, clip, decay, update, average, constrain. The
+// averages are kept beside ("…/average"); slots live at "<scope>/<weight's path>/<slot>", the rate is asked for once, and
+// the step counts on. Gradient accumulation is the engine's.
+void apply_optimizer(Scope& scope, const Optimizer& optimizer, std::span<const Trained> weights);
+
 }  // namespace strata

@@ -33,7 +33,8 @@ class Rate {
   bool scheduled() const { return static_cast<bool>(schedule_); }
   double value() const { return value_; }
   const Schedule& schedule() const { return *schedule_; }
-  Value at(Scope& scope) const;                       // float32 scalar: the knob "optimizer/learning_rate", or the schedule
+  // float32 scalar: the knob "<scope's path>/learning_rate", or the schedule at `step` (int64 scalar).
+  Value at(Scope& scope, Value step) const;
 
  private:
   double value_ = 0;

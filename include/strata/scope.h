@@ -23,8 +23,8 @@ struct Precision {
 // How a weight is made and treated. Regularizer and constraint may be empty.
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
-  Optional<Regularizer> regularizer;
-  Optional<Constraint> constraint;
+  Optional<Regularizer> regularizer = {};
+  Optional<Constraint> constraint = {};
   bool trainable = true;
   bool autocast = true;             // read in the layer's compute dtype; false: in its own
 };
@@ -34,8 +34,8 @@ struct StateDeclaration {
   std::string path;
   Type type;
   Initializer initializer;
-  Optional<Regularizer> regularizer;
-  Optional<Constraint> constraint;
+  Optional<Regularizer> regularizer = {};
+  Optional<Constraint> constraint = {};
   bool trainable = false;           // a weight that the optimizer updates
   const void* owner = nullptr;      // the layer's identity: layers shared between models share this state
   std::string name;                 // within the owner: "kernel", "cell/kernel"
