@@ -19,7 +19,8 @@ Shape::Shape(std::span<const std::int64_t> extents) {
 std::int64_t Shape::size() const {
   std::int64_t product = 1;
   for (const std::int64_t extent : extents())
-    if (__builtin_mul_overflow(product, extent, &product)) throw Error(cat("shape ", *this, " has more elements than fit a number"));
+    if (__builtin_mul_overflow(product, extent, &product))
+      throw Error(cat("shape ", *this, " has more elements than fit a number"));
   return product;
 }
 
@@ -75,7 +76,8 @@ Shape broadcast(const Shape& a, const Shape& b) {
   Shape common = longer;
   for (int i = 1; i <= shorter.rank(); ++i) {
     if (shorter[-i] == common[-i] || shorter[-i] == 1) continue;
-    if (common[-i] != 1) throw Error(cat("shapes ", a, " and ", b, " do not broadcast: ", a[-i], " and ", b[-i], " on axis ", -i));
+    if (common[-i] != 1)
+      throw Error(cat("shapes ", a, " and ", b, " do not broadcast: ", a[-i], " and ", b[-i], " on axis ", -i));
     common = common.with(-i, shorter[-i]);
   }
   return common;

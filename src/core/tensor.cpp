@@ -44,7 +44,8 @@ std::string shortest(float value) {
 // A product that wraps would allocate too little.
 std::size_t bytes_of(const Type& type) {
   const std::size_t one = size_of(type.dtype), most = std::numeric_limits<std::ptrdiff_t>::max();
-  if (one && static_cast<std::size_t>(type.size()) > most / one) throw Error(cat("a tensor ", type, " is larger than any memory"));
+  if (one && static_cast<std::size_t>(type.size()) > most / one)
+    throw Error(cat("a tensor ", type, " is larger than any memory"));
   return type.bytes();
 }
 
@@ -54,8 +55,8 @@ Tensor::Tensor(Type type) : type_(type), buffer_(host_buffer(bytes_of(type))) {}
 
 Tensor::Tensor(Type type, std::shared_ptr<Buffer> buffer, std::size_t offset_bytes)
     : type_(type), buffer_(std::move(buffer)), offset_bytes_(offset_bytes) {
-  STRATA_CHECK(buffer_ && offset_bytes_ <= buffer_->bytes && bytes_of(type_) <= buffer_->bytes - offset_bytes_, type_, " at ",
-               offset_bytes_, " leaves its buffer");
+  STRATA_CHECK(buffer_ && offset_bytes_ <= buffer_->bytes && bytes_of(type_) <= buffer_->bytes - offset_bytes_, type_,
+               " at ", offset_bytes_, " leaves its buffer");
 }
 
 Device Tensor::device() const { return buffer_ ? buffer_->device : Device{}; }
@@ -133,7 +134,8 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  if (shape.size() != type_.shape.size()) throw Error(cat(type_, " cannot be reshaped to ", shape, ": their sizes differ"));
+  if (shape.size() != type_.shape.size())
+    throw Error(cat(type_, " cannot be reshaped to ", shape, ": their sizes differ"));
   return {{shape, type_.dtype}, buffer_, offset_bytes_};
 }
 

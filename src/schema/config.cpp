@@ -65,8 +65,8 @@ bool is_word(std::string_view text) {
 
 // Text that was meant as text but would, bare, be taken for something else.
 bool looks_typed(const std::string& text) {
-  static constexpr std::string_view words[] = {"null", "Null", "NULL", "~", "true", "True", "TRUE", "false", "False", "FALSE",
-                                               ".inf", "-.inf", "+.inf", ".nan"};
+  static constexpr std::string_view words[] = {"null",  "Null",  "NULL",  "~",    "true",  "True",  "TRUE",
+                                               "false", "False", "FALSE", ".inf", "-.inf", "+.inf", ".nan"};
   for (const std::string_view word : words)
     if (text == word) return true;
   return static_cast<bool>(read_numeral(text).value);
@@ -113,7 +113,8 @@ std::string to_text(const Config& config) {
   }
   if (const auto* map = config.map()) {
     std::string out = "{";
-    for (const auto& [key, value] : *map) out += (out.size() > 1 ? ", " : "") + text_of(key, true) + ": " + to_text(value);
+    for (const auto& [key, value] : *map)
+      out += (out.size() > 1 ? ", " : "") + text_of(key, true) + ": " + to_text(value);
     return out + "}";
   }
   return "null";

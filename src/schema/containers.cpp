@@ -4,20 +4,23 @@
 
 namespace strata {
 
-FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void* (*emplace)(void*), const void* (*value)(const void*),
-                         void (*reset)(void*)) {
+FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void* (*emplace)(void*),
+                         const void* (*value)(const void*), void (*reset)(void*)) {
   FieldType type;
   type.name = inner.name + " or null";
-  type.read = [&inner, emplace, reset](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
+  type.read = [&inner, emplace, reset](void* field, const Config& config, const std::string& subject,
+                                       Mistakes& mistakes) {
     if (config.is_null()) reset(field);
     else inner.read(emplace(field), config, subject, mistakes);
   };
   type.write = [&inner, has, value](const void* field) { return has(field) ? inner.write(value(field)) : Config(); };
   type.json_schema = [&inner] {
-    return Config(Config::Map{{"anyOf", Config(Config::List{inner.json_schema(), Config(Config::Map{{"type", Config("null")}})})}});
+    return Config(Config::Map{
+        {"anyOf", Config(Config::List{inner.json_schema(), Config(Config::Map{{"type", Config("null")}})})}});
   };
   if (inner.check) {
-    type.check = [&inner, has, value](const void* field, const Where& where, const std::string& subject, Mistakes& mistakes) {
+    type.check = [&inner, has, value](const void* field, const Where& where, const std::string& subject,
+                                      Mistakes& mistakes) {
       if (has(field)) inner.check(value(field), where, subject, mistakes);
     };
   }
@@ -28,12 +31,15 @@ FieldType list_field(const FieldType& inner, std::size_t (*size)(const void*), v
                      const void* (*item)(const void*, std::size_t), void (*clear)(void*)) {
   FieldType type;
   type.name = "a list, each " + inner.name;
-  type.read = [&inner, append, clear](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
+  type.read = [&inner, append, clear](void* field, const Config& config, const std::string& subject,
+                                      Mistakes& mistakes) {
     if (config.is_null()) return refuse(subject, "a list, each " + inner.name, config, mistakes);
     clear(field);
     const auto* list = config.list();
-    if (!list) return inner.read(append(field), config, subject, mistakes);  // one stands for a list of one, as in Keras
-    for (std::size_t i = 0; i < list->size(); ++i) inner.read(append(field), (*list)[i], cat(subject, " item ", i + 1), mistakes);
+    if (!list)
+      return inner.read(append(field), config, subject, mistakes);  // one stands for a list of one, as in Keras
+    for (std::size_t i = 0; i < list->size(); ++i)
+      inner.read(append(field), (*list)[i], cat(subject, " item ", i + 1), mistakes);
   };
   type.write = [&inner, size, item](const void* field) {
     Config::List list;
@@ -46,8 +52,10 @@ FieldType list_field(const FieldType& inner, std::size_t (*size)(const void*), v
     return Config(Config::Map{{"anyOf", Config(Config::List{one, many})}});
   };
   if (inner.check) {
-    type.check = [&inner, size, item](const void* field, const Where& where, const std::string& subject, Mistakes& mistakes) {
-      for (std::size_t i = 0; i < size(field); ++i) inner.check(item(field, i), where, cat(subject, " item ", i + 1), mistakes);
+    type.check = [&inner, size, item](const void* field, const Where& where, const std::string& subject,
+                                      Mistakes& mistakes) {
+      for (std::size_t i = 0; i < size(field); ++i)
+        inner.check(item(field, i), where, cat(subject, " item ", i + 1), mistakes);
     };
   }
   return type;
@@ -57,11 +65,13 @@ FieldType map_field(const FieldType& inner, void* (*insert)(void*, const std::st
                     void (*each)(const void*, const std::function<void(const std::string&, const void*)>&)) {
   FieldType type;
   type.name = "a map, each value " + inner.name;
-  type.read = [&inner, insert, clear](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
+  type.read = [&inner, insert, clear](void* field, const Config& config, const std::string& subject,
+                                      Mistakes& mistakes) {
     const auto* map = config.map();
     if (!map) return refuse(subject, "a map, each value " + inner.name, config, mistakes);
     clear(field);
-    for (const auto& [key, value] : *map) inner.read(insert(field, key), value, cat(subject, " entry '", key, "'"), mistakes);
+    for (const auto& [key, value] : *map)
+      inner.read(insert(field, key), value, cat(subject, " entry '", key, "'"), mistakes);
   };
   type.write = [&inner, each](const void* field) {
     Config map(Config::Map{});

@@ -11,7 +11,8 @@
 
 namespace strata {
 
-void refuse(const std::string& subject, std::string_view wanted, const Config& got, Mistakes& mistakes, std::string_view cure) {
+void refuse(const std::string& subject, std::string_view wanted, const Config& got, Mistakes& mistakes,
+            std::string_view cure) {
   mistakes.add(got.where, cat(subject, " should be ", wanted, ", got ", shown(got), cure.empty() ? "" : "; ", cure));
 }
 
@@ -21,12 +22,12 @@ namespace {
 constexpr const char* number_pattern = "^([-+0-9._eE/ ]+|.*\\$\\{.+\\}.*)$";
 
 Config json_number(const char* type) {
-  return Config(Config::Map{{"type", Config(Config::List{Config(type), Config("string")})}, {"pattern", Config(number_pattern)}});
+  return Config(
+      Config::Map{{"type", Config(Config::List{Config(type), Config("string")})}, {"pattern", Config(number_pattern)}});
 }
 
 // What `numeral` says of a value: quotes and other kinds of values are told apart.
-template <class Number>
-Numeral<Number> numeral_of(const Config& config, Numeral<Number> (*numeral)(std::string_view)) {
+template <class Number> Numeral<Number> numeral_of(const Config& config, Numeral<Number> (*numeral)(std::string_view)) {
   if (const auto* text = config.text()) {
     if (config.plain) return numeral(*text);
     if (numeral(*text).value) return {{}, "in quotes it is text"};
@@ -44,8 +45,7 @@ Numeral<double> number_in(const Config& config) {
   return numeral_of(config, read_numeral);
 }
 
-template <class T>
-Numeral<std::int64_t> integer_in(const Config& config) {
+template <class T> Numeral<std::int64_t> integer_in(const Config& config) {
   Numeral<std::int64_t> read;
   if (const auto* integer = std::get_if<std::int64_t>(&config.data)) read.value = *integer;
   else if (const auto* number = std::get_if<double>(&config.data)) read = read_whole(to_text(Config(*number)));
@@ -56,8 +56,7 @@ Numeral<std::int64_t> integer_in(const Config& config) {
   return read;
 }
 
-template <class T>
-FieldType integer_field() {
+template <class T> FieldType integer_field() {
   FieldType type;
   type.name = "an integer";
   type.read = [](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
@@ -95,7 +94,8 @@ FieldType bool_field() {
     if (config.text()) {
       const std::string& text = *config.text();
       const std::string word = lower(text);
-      if (config.plain && (text == "true" || text == "True" || text == "TRUE" || text == "false" || text == "False" || text == "FALSE")) {
+      if (config.plain && (text == "true" || text == "True" || text == "TRUE" || text == "false" || text == "False" ||
+                           text == "FALSE")) {
         *static_cast<bool*>(field) = word == "true";
         return;
       }
@@ -107,7 +107,8 @@ FieldType bool_field() {
   };
   type.write = [](const void* field) { return Config(*static_cast<const bool*>(field)); };
   type.json_schema = [] {
-    return Config(Config::Map{{"type", Config(Config::List{Config("boolean"), Config("string")})}, {"pattern", Config("^.*\\$\\{.+\\}.*$")}});
+    return Config(Config::Map{{"type", Config(Config::List{Config("boolean"), Config("string")})},
+                              {"pattern", Config("^.*\\$\\{.+\\}.*$")}});
   };
   return type;
 }
@@ -127,8 +128,9 @@ FieldType text_field() {
 }
 
 // One integer, or a list of them: mistakes name the item. Empty when there was a mistake or the list is no such list.
-std::optional<std::vector<std::int64_t>> integers_in(const Config& config, const std::string& subject, std::string_view wanted,
-                                                     std::size_t least, std::size_t most, Mistakes& mistakes) {
+std::optional<std::vector<std::int64_t>> integers_in(const Config& config, const std::string& subject,
+                                                     std::string_view wanted, std::size_t least, std::size_t most,
+                                                     Mistakes& mistakes) {
   const auto* list = config.list();
   if (!list) {
     const auto [value, fault] = integer_in<std::int64_t>(config);
@@ -186,7 +188,8 @@ FieldType integers_field() {
   FieldType type;
   type.name = "an integer or a list of integers";
   type.read = [](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
-    auto values = integers_in(config, subject, "an integer or a list of integers", 0, static_cast<std::size_t>(-1), mistakes);
+    auto values =
+        integers_in(config, subject, "an integer or a list of integers", 0, static_cast<std::size_t>(-1), mistakes);
     if (values) static_cast<Ints*>(field)->values = std::move(*values);
   };
   type.write = [](const void* field) {
@@ -202,11 +205,13 @@ FieldType shape_field() {
   type.name = "a list of at most 8 extents";
   type.read = [](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
     constexpr std::string_view wanted = "a list of at most 8 extents";
-    if (!config.list()) return refuse(subject, wanted, config, mistakes, config.text() ? cat("write [", *config.text(), "]") : "");
+    if (!config.list())
+      return refuse(subject, wanted, config, mistakes, config.text() ? cat("write [", *config.text(), "]") : "");
     const auto values = integers_in(config, subject, wanted, 0, Shape::max_rank, mistakes);
     if (!values) return;
     for (std::size_t i = 0; i < values->size(); ++i) {
-      if ((*values)[i] < 0) return refuse(cat(subject, " item ", i + 1), "an extent of at least 0", (*config.list())[i], mistakes, "");
+      if ((*values)[i] < 0)
+        return refuse(cat(subject, " item ", i + 1), "an extent of at least 0", (*config.list())[i], mistakes, "");
     }
     *static_cast<Shape*>(field) = Shape(*values);
   };
@@ -229,7 +234,8 @@ FieldType dtype_field() {
   type.write = [](const void* field) { return Config(to_text(*static_cast<const DType*>(field))); };
   type.json_schema = [] {
     Config::List names;
-    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8, DType::boolean})
+    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32,
+                              DType::int64, DType::uint8, DType::boolean})
       names.emplace_back(to_text(dtype));
     return Config(Config::Map{{"enum", Config(std::move(names))}});
   };
@@ -239,7 +245,9 @@ FieldType dtype_field() {
 FieldType config_field() {
   FieldType type;
   type.name = "any value";
-  type.read = [](void* field, const Config& config, const std::string&, Mistakes&) { *static_cast<Config*>(field) = config; };
+  type.read = [](void* field, const Config& config, const std::string&, Mistakes&) {
+    *static_cast<Config*>(field) = config;
+  };
   type.write = [](const void* field) { return *static_cast<const Config*>(field); };
   type.json_schema = [] { return Config(Config::Map{}); };
   return type;

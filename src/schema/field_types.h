@@ -10,6 +10,7 @@
 namespace strata {
 
 // "Dense: 'units' should be an integer, got ten; <cure>", at the value's place.
-void refuse(const std::string& subject, std::string_view wanted, const Config& got, Mistakes& mistakes, std::string_view cure = {});
+void refuse(const std::string& subject, std::string_view wanted, const Config& got, Mistakes& mistakes,
+            std::string_view cure = {});
 
 }  // namespace strata

@@ -57,7 +57,8 @@ class FlowReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(cat(locate(here()), what, where_.file.empty() ? cat(" (at ", at_ + 1, " of '", text_.substr(0, 80), "')") : ""));
+    throw Error(cat(locate(here()), what,
+                    where_.file.empty() ? cat(" (at ", at_ + 1, " of '", text_.substr(0, 80), "')") : ""));
   }
   Where here() const {
     Where where = where_;
@@ -65,7 +66,9 @@ class FlowReader {
     return where;
   }
   bool ended() const { return at_ >= text_.size(); }
-  bool ends_word(std::size_t at) const { return at >= text_.size() || std::string_view(" \t\n,]}").find(text_[at]) != std::string_view::npos; }
+  bool ends_word(std::size_t at) const {
+    return at >= text_.size() || std::string_view(" \t\n,]}").find(text_[at]) != std::string_view::npos;
+  }
   void skip() {
     while (!ended() && std::string_view(" \t\n").find(text_[at_]) != std::string_view::npos) ++at_;
   }
@@ -79,7 +82,8 @@ class FlowReader {
   std::uint32_t read_hex(std::size_t count) {
     std::uint32_t code = 0;
     for (; count > 0; --count, ++at_) {
-      const std::size_t digit = ended() ? std::string_view::npos : std::string_view("0123456789abcdef0123456789ABCDEF").find(text_[at_]);
+      const std::size_t digit =
+          ended() ? std::string_view::npos : std::string_view("0123456789abcdef0123456789ABCDEF").find(text_[at_]);
       if (digit == std::string_view::npos) fail("a hexadecimal digit is expected here");
       code = code << 4 | static_cast<std::uint32_t>(digit & 15);
     }
@@ -104,7 +108,9 @@ class FlowReader {
         case 't': out += '\t'; break;
         case 'r': out += '\r'; break;
         case '0': out += '\0'; break;
-        case '"': case '\\': case '/': out += escaped; break;
+        case '"':
+        case '\\':
+        case '/': out += escaped; break;
         case 'x': append_utf8(out, read_hex(2)); break;
         case 'u': append_utf8(out, read_hex(4)); break;
         default: --at_; fail("this escape is not known; those there are: \\n \\t \\r \\0 \\\" \\\\ \\/ \\xNN \\uNNNN");
@@ -116,7 +122,9 @@ class FlowReader {
   // Up to what ends it: a bracket, a comma, or the colon of a key.
   std::string read_word() {
     const std::size_t begin = at_;
-    while (!ended() && std::string_view(",[]{}\n").find(text_[at_]) == std::string_view::npos && !(text_[at_] == ':' && ends_word(at_ + 1))) ++at_;
+    while (!ended() && std::string_view(",[]{}\n").find(text_[at_]) == std::string_view::npos &&
+           !(text_[at_] == ':' && ends_word(at_ + 1)))
+      ++at_;
     std::string_view word = text_.substr(begin, at_ - begin);
     while (word.ends_with(' ') || word.ends_with('\t')) word.remove_suffix(1);
     return std::string(word);

@@ -27,7 +27,8 @@ std::size_t bytes_of(std::string_view line, std::size_t count) {
 
 std::string line_with_caret(std::string line, int number, int column) {
   if (column < 1) return "";
-  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   auto before = static_cast<std::size_t>(column) - 1;
   std::string lead;
   if (before >= widest) {  // a long line is shown from shortly before the caret
@@ -72,7 +73,9 @@ void Mistakes::raise() const {
   if (entries_.empty()) return;
   std::vector<const Entry*> sorted;
   for (const Entry& entry : entries_) sorted.push_back(&entry);
-  const auto order = [](const Entry* entry) { return std::tie(entry->where.file, entry->where.line, entry->where.column); };
+  const auto order = [](const Entry* entry) {
+    return std::tie(entry->where.file, entry->where.line, entry->where.column);
+  };
   std::ranges::stable_sort(sorted, {}, order);
   const auto same = [&](const Entry* a, const Entry* b) { return order(a) == order(b) && a->text == b->text; };
   sorted.erase(std::unique(sorted.begin(), sorted.end(), same), sorted.end());
@@ -81,7 +84,8 @@ void Mistakes::raise() const {
     if (i > 0) text += "\n";
     text += locate(sorted[i]->where) + sorted[i]->text + excerpt(sorted[i]->where);
   }
-  if (sorted.size() > most_shown) text += cat("\nand ", counted(static_cast<std::int64_t>(sorted.size() - most_shown), "further mistake"));
+  if (sorted.size() > most_shown)
+    text += cat("\nand ", counted(static_cast<std::int64_t>(sorted.size() - most_shown), "further mistake"));
   throw Error(text);
 }
 

@@ -17,7 +17,9 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 // The length of digits at the front, single underscores between them allowed.
 std::size_t digits_at(std::string_view text) {
   std::size_t i = 0;
-  while (i < text.size() && (is_digit(text[i]) || (text[i] == '_' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1])))) ++i;
+  while (i < text.size() && (is_digit(text[i]) || (text[i] == '_' && i > 0 && is_digit(text[i - 1]) &&
+                                                   i + 1 < text.size() && is_digit(text[i + 1]))))
+    ++i;
   return i;
 }
 
@@ -68,7 +70,8 @@ std::string without_zeros(std::string_view digits) {
 std::string fault_of(std::string_view text, const Decimal& d) {
   if (is_not_finite(text)) return "a number must be finite";
   if (d.whole.empty() && d.fraction.empty()) return "";
-  if (d.whole == "0" && !d.pointed && !d.rest.empty() && std::string_view("xXbBoO").find(d.rest[0]) != std::string_view::npos && d.rest.size() > 1) {
+  if (d.whole == "0" && !d.pointed && !d.rest.empty() &&
+      std::string_view("xXbBoO").find(d.rest[0]) != std::string_view::npos && d.rest.size() > 1) {
     return "only decimal numbers are read";
   }
   if (!d.rest.empty()) {
@@ -76,11 +79,15 @@ std::string fault_of(std::string_view text, const Decimal& d) {
     if (d.rest[0] == '_') return "'_' stands between two digits only";
     return is_letter(d.rest[0]) || d.rest[0] == '%' ? cat("'", d.rest, "' is no part of a number") : "";
   }
-  if (d.whole.size() > 1 && d.whole[0] == '0') return cat("a number does not begin with 0; write ", d.negative ? "-" : "", without_zeros(d.whole), d.pointed ? cat(".", d.fraction) : "");
+  if (d.whole.size() > 1 && d.whole[0] == '0')
+    return cat("a number does not begin with 0; write ", d.negative ? "-" : "", without_zeros(d.whole),
+               d.pointed ? cat(".", d.fraction) : "");
   return "";
 }
 
-bool is_decimal(const Decimal& d) { return d.rest.empty() && !(d.whole.empty() && d.fraction.empty()) && !(d.whole.size() > 1 && d.whole[0] == '0'); }
+bool is_decimal(const Decimal& d) {
+  return d.rest.empty() && !(d.whole.empty() && d.fraction.empty()) && !(d.whole.size() > 1 && d.whole[0] == '0');
+}
 
 Numeral<double> read_decimal(std::string_view text) {
   const Decimal d = decimal(text);
@@ -99,7 +106,8 @@ Numeral<double> read_decimal(std::string_view text) {
 Numeral<double> read_numeral(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return read_decimal(text);
-  const Numeral<double> above = read_decimal(trim(text.substr(0, slash))), below = read_decimal(trim(text.substr(slash + 1)));
+  const Numeral<double> above = read_decimal(trim(text.substr(0, slash))),
+                        below = read_decimal(trim(text.substr(slash + 1)));
   if (!above.value) return above;
   if (!below.value) return below;
   if (*below.value == 0) return {{}, "it divides by 0"};
@@ -112,7 +120,9 @@ Numeral<std::int64_t> read_whole(std::string_view text) {
   if (text.find('/') != std::string_view::npos) {
     const Numeral<double> number = read_numeral(text);
     if (!number.value) return {{}, number.fault};
-    return {{}, *number.value == std::floor(*number.value) && std::abs(*number.value) < 1e15 ? cat("write ", *number.value) : "it is a fraction"};
+    return {{},
+            *number.value == std::floor(*number.value) && std::abs(*number.value) < 1e15 ? cat("write ", *number.value)
+                                                                                         : "it is a fraction"};
   }
   const Decimal d = decimal(text);
   if (!is_decimal(d)) return {{}, fault_of(text, d)};

@@ -56,7 +56,8 @@ Config ruled(Config schema, const Rule& rule) {
     choices.push_back(Config(Config::Map{{"pattern", Config("^.*\\$\\{.+\\}.*$")}}));
     const Config pattern = choices.back();
     choices.pop_back();
-    return Config(Config::Map{{"anyOf", Config(Config::List{Config(Config::Map{{"enum", Config(std::move(choices))}}), pattern})}});
+    return Config(Config::Map{
+        {"anyOf", Config(Config::List{Config(Config::Map{{"enum", Config(std::move(choices))}}), pattern})}});
   }
   // Bounds hold for numbers only, so they may stand beside the pattern of a number's text; in lists, for each item.
   if (auto* map = std::get_if<Config::Map>(&schema.data)) {
@@ -91,7 +92,8 @@ Config json_of(const Schema::Arg& arg) {
 std::string Schema::page() const {
   std::string text = cat(name, "\n  ", doc, "\n");
   for (const Arg& arg : args) {
-    text += cat("\n  ", arg.name, " (", kind_of(arg), arg.required ? "; required)" : cat("; default ", default_of(arg), ")"), "\n      ", arg.doc, "\n");
+    text += cat("\n  ", arg.name, " (", kind_of(arg),
+                arg.required ? "; required)" : cat("; default ", default_of(arg), ")"), "\n      ", arg.doc, "\n");
   }
   if (!aliases.empty()) text += cat("\n  Also written: ", listed(aliases), "\n");
   if (const std::string masking = masking_of(*this); !masking.empty()) text += cat("\n  ", masking, "\n");
@@ -105,7 +107,8 @@ std::string markdown_page(const Schema& schema, const Schema* common) {
   if (!schema.aliases.empty()) text += cat("\nAlso written ", listed(schema.aliases), ".\n");
   if (const std::string masking = masking_of(schema); !masking.empty()) text += cat("\n", masking, "\n");
   if (!schema.args.empty()) text += cat("\n", table_head, rows_of(schema));
-  if (common && !common->args.empty()) text += cat("\nEvery part of this kind also takes\n\n", table_head, rows_of(*common));
+  if (common && !common->args.empty())
+    text += cat("\nEvery part of this kind also takes\n\n", table_head, rows_of(*common));
   if (!schema.examples.empty()) {
     text += "\n```yaml\n";
     for (const Schema::Example& example : schema.examples) text += cat("- ", example_line(schema, example), "\n");
@@ -126,7 +129,9 @@ Config json_schema(const Schema& schema, const Schema* common) {
       if (!schema.find(arg.name)) properties.set_entry(arg.name, json_of(arg));
     }
   }
-  Config object(Config::Map{{"type", Config("object")}, {"description", Config(schema.doc)}, {"properties", std::move(properties)},
+  Config object(Config::Map{{"type", Config("object")},
+                            {"description", Config(schema.doc)},
+                            {"properties", std::move(properties)},
                             {"additionalProperties", Config(false)}});
   const std::size_t needed = required.size();
   if (needed > 0) object.set_entry("required", Config(std::move(required)));
@@ -135,7 +140,8 @@ Config json_schema(const Schema& schema, const Schema* common) {
     return Config(Config::Map{{"anyOf", Config(Config::List{std::move(object), json_of(only)})}});
   }
   if (needed > 0) return object;
-  return Config(Config::Map{{"anyOf", Config(Config::List{std::move(object), Config(Config::Map{{"type", Config("null")}})})}});
+  return Config(
+      Config::Map{{"anyOf", Config(Config::List{std::move(object), Config(Config::Map{{"type", Config("null")}})})}});
 }
 
 Config json_schema(const Names& registry, const Schema* common) {
@@ -144,12 +150,17 @@ Config json_schema(const Names& registry, const Schema* common) {
   for (const std::string& word : registry.words()) {
     const Schema& schema = registry.schema(word);
     if (std::ranges::none_of(schema.args, &Schema::Arg::required)) bare.emplace_back(word);
-    properties.set_entry(word, word == schema.name ? json_schema(schema, common)
-                                                   : Config(Config::Map{{"$ref", Config(cat("#/$defs/", registry.word(), "/anyOf/1/properties/", schema.name))}}));
+    properties.set_entry(word, word == schema.name
+                                   ? json_schema(schema, common)
+                                   : Config(Config::Map{{"$ref", Config(cat("#/$defs/", registry.word(),
+                                                                            "/anyOf/1/properties/", schema.name))}}));
   }
   const Config word(Config::Map{{"enum", Config(std::move(bare))}});
-  const Config map(Config::Map{{"type", Config("object")}, {"properties", std::move(properties)}, {"additionalProperties", Config(false)},
-                               {"minProperties", Config(1)}, {"maxProperties", Config(1)}});
+  const Config map(Config::Map{{"type", Config("object")},
+                               {"properties", std::move(properties)},
+                               {"additionalProperties", Config(false)},
+                               {"minProperties", Config(1)},
+                               {"maxProperties", Config(1)}});
   return Config(Config::Map{{"anyOf", Config(Config::List{word, map})}});
 }
 

@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// A page: doc, arguments with types, defaults and rules, and the examples as YAML. `common` are the arguments that every
-// part of the kind takes.
+// A page: doc, arguments with types, defaults and rules, and the examples as YAML. `common` are the arguments that
+// every part of the kind takes.
 std::string markdown_page(const Schema& schema, const Schema* common = nullptr);
 
 // The JSON Schema of a map of arguments. A part as an argument is a reference: {"$ref": "#/$defs/layer"}.

@@ -50,12 +50,14 @@ const Names::Entry* Names::find(std::string_view word, const Where& where, Mista
   // Who writes a capital means a class, who does not, a word, with underscores or without: of equally near ones, that.
   std::vector<std::string> known = words();
   const auto unlike = [&](std::string_view other) {
-    return std::pair(begins_upper(other) != begins_upper(word), std::abs(std::ranges::count(other, '_') - std::ranges::count(word, '_')));
+    return std::pair(begins_upper(other) != begins_upper(word),
+                     std::abs(std::ranges::count(other, '_') - std::ranges::count(word, '_')));
   };
   std::ranges::stable_sort(known, {}, unlike);
   std::string more = did_you_mean(word, known);
   constexpr std::size_t few = 12;
-  if (const auto all = names(); more.empty() && !all.empty() && all.size() <= few) more = cat("; there are ", listed(all));
+  if (const auto all = names(); more.empty() && !all.empty() && all.size() <= few)
+    more = cat("; there are ", listed(all));
   mistakes.add(where, cat("there is no ", word_, " '", word, "'", more));
   return nullptr;
 }
@@ -75,20 +77,24 @@ void Names::insert_alias(const std::string& alias, const std::string& name, std:
   if (added) return;
   // Keras gives some snake cases a meaning of their own: "leaky_relu" has another slope than LeakyReLU.
   if (old->second.name != entry.name || alias == entry.name) {
-    throw Error(cat("the word '", alias, "' stands for two of the ", word_, "s: ", old->second.name, " and ", entry.name));
+    throw Error(
+        cat("the word '", alias, "' stands for two of the ", word_, "s: ", old->second.name, " and ", entry.name));
   }
   old->second = entry;
 }
 
-void Names::take(const Schema& own, void* part, const Schema& common, void* shared, const Config& args, Mistakes& mistakes) {
+void Names::take(const Schema& own, void* part, const Schema& common, void* shared, const Config& args,
+                 Mistakes& mistakes) {
   if (!args.map()) return own.read(part, args, mistakes, &common);
   Config mine(Config::Map{}, args.where), others(Config::Map{}, args.where);
-  for (const auto& [key, value] : *args.map()) (common.find(key) && !own.find(key) ? others : mine).set_entry(key, value);
+  for (const auto& [key, value] : *args.map())
+    (common.find(key) && !own.find(key) ? others : mine).set_entry(key, value);
   own.read(part, mine, mistakes, &common);
   common.read(shared, others, mistakes);
 }
 
-bool Names::split(const Config& config, std::string_view kind, const std::string& subject, std::string& name, Config& args, Mistakes& mistakes) {
+bool Names::split(const Config& config, std::string_view kind, const std::string& subject, std::string& name,
+                  Config& args, Mistakes& mistakes) {
   const std::string who = subject.empty() ? "this" : subject;
   if (config.text()) {
     name = *config.text();
@@ -98,15 +104,17 @@ bool Names::split(const Config& config, std::string_view kind, const std::string
   }
   const auto* map = config.map();
   if (!map || map->empty()) {
-    mistakes.add(config.where, cat(who, " should be ", an(kind), ": a name, or a name with its arguments; got ", shown(config)));
+    mistakes.add(config.where,
+                 cat(who, " should be ", an(kind), ": a name, or a name with its arguments; got ", shown(config)));
     return false;
   }
   if (map->size() > 1) {
     const auto& [first, first_value] = (*map)[0];
     const auto& [second, second_value] = (*map)[1];
-    mistakes.add(second_value.key, cat(who, " should be one ", kind, ", but has two names: '", first, "'", at_place(first_value.key), " and '",
-                                       second, "'", at_place(second_value.key), "; the arguments of ", first, " stand below it, further in: {", first,
-                                       ": {", second, ": …}}"));
+    mistakes.add(second_value.key,
+                 cat(who, " should be one ", kind, ", but has two names: '", first, "'", at_place(first_value.key),
+                     " and '", second, "'", at_place(second_value.key), "; the arguments of ", first,
+                     " stand below it, further in: {", first, ": {", second, ": …}}"));
     return false;
   }
   name = map->front().first;

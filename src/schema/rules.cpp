@@ -9,7 +9,8 @@
 namespace strata {
 namespace {
 
-// A rule on a number says nothing of other values: where a schedule stands for a rate, the schedule has rules of its own.
+// A rule on a number says nothing of other values: where a schedule stands for a rate, the schedule has rules of its
+// own.
 std::function<bool(const Config&)> of_number(std::function<bool(double)> holds) {
   return [holds = std::move(holds)](const Config& config) {
     if (const auto* integer = std::get_if<std::int64_t>(&config.data)) return holds(static_cast<double>(*integer));
@@ -26,7 +27,8 @@ Rule range(std::string text, std::optional<double> low, std::optional<double> hi
   rule.open_low = open_low;
   rule.open_high = open_high;
   rule.holds = of_number([=](double value) {  // written so that a NaN satisfies none
-    return (!low || (open_low ? value > *low : value >= *low)) && (!high || (open_high ? value < *high : value <= *high));
+    return (!low || (open_low ? value > *low : value >= *low)) &&
+           (!high || (open_high ? value < *high : value <= *high));
   });
   return rule;
 }
@@ -36,7 +38,9 @@ Rule range(std::string text, std::optional<double> low, std::optional<double> hi
 Rule at_least(double low) { return range(cat("at least ", low), low, {}, false, false); }
 Rule above(double low) { return range(cat("above ", low), low, {}, true, false); }
 Rule between(double low, double high) { return range(cat("between ", low, " and ", high), low, high, false, false); }
-Rule from_up_to(double low, double high) { return range(cat("at least ", low, " and below ", high), low, high, false, true); }
+Rule from_up_to(double low, double high) {
+  return range(cat("at least ", low, " and below ", high), low, high, false, true);
+}
 
 Rule not_zero() {
   Rule rule;

@@ -25,7 +25,9 @@ const Config* breach(const Rule& rule, const Config& value) {
   return rule.holds(value) ? nullptr : &value;
 }
 
-const Where& key_place(const Config& value) { return value.key.line > 0 || !value.key.origin.empty() ? value.key : value.where; }
+const Where& key_place(const Config& value) {
+  return value.key.line > 0 || !value.key.origin.empty() ? value.key : value.where;
+}
 
 std::string subject_of(const std::string& name, const std::string& arg) { return cat(name, ": '", arg, "'"); }
 
@@ -40,7 +42,8 @@ std::string shown(const Config& config) {
   return text.substr(0, end) + "…";
 }
 
-void Schema::append(std::string_view arg_name, std::string_view about, const FieldType& type, std::ptrdiff_t offset, const void* fallback, Rule rule) {
+void Schema::append(std::string_view arg_name, std::string_view about, const FieldType& type, std::ptrdiff_t offset,
+                    const void* fallback, Rule rule) {
   STRATA_CHECK(!find(arg_name), name, " has two arguments '", arg_name, "'");
   Arg arg{std::string(arg_name), std::string(about), &type, offset, {}, std::move(rule), false};
   arg.required = type.empty && type.empty(fallback);
@@ -61,7 +64,8 @@ const Schema::Arg* Schema::find(std::string_view arg_name) const {
 }
 
 void Schema::require(const Arg& arg, const Where& where, Mistakes& mistakes) const {
-  mistakes.add(where, cat(name, " needs '", arg.name, "' (", arg.type->name, arg.rule.text.empty() ? "" : ", ", arg.rule.text, "): ", arg.doc));
+  mistakes.add(where, cat(name, " needs '", arg.name, "' (", arg.type->name, arg.rule.text.empty() ? "" : ", ",
+                          arg.rule.text, "): ", arg.doc));
 }
 
 // `said` is what a file says, in its own words and with its places; null where the value comes from a program.
@@ -76,12 +80,14 @@ void Schema::obey(const Arg& arg, const void* self, const Config* said, const Wh
     }
   }
   const std::string near = broken->text() ? did_you_mean(*broken->text(), arg.rule.choices) : "";
-  mistakes.add(words ? words->where : where, cat(subject_of(name, arg.name), " must be ", arg.rule.text, ", got ",
-                                                 words && words->text() ? shown(*words) : shown(*broken), near, said ? "" : arg.rule.in_code));
+  mistakes.add(words ? words->where : where,
+               cat(subject_of(name, arg.name), " must be ", arg.rule.text, ", got ",
+                   words && words->text() ? shown(*words) : shown(*broken), near, said ? "" : arg.rule.in_code));
 }
 
 void Schema::read(void* self, const Config& config, Mistakes& mistakes, const Schema* common) const {
   std::vector<const Arg*> given;
+  std::vector<std::string> meant;  // by a misspelt word: that they are missing is not said again
   const auto is_given = [&](const Arg& arg) { return std::ranges::find(given, &arg) != given.end(); };
   const auto take = [&](const Arg& arg, const Config& value) {
     given.push_back(&arg);
@@ -103,24 +109,27 @@ void Schema::read(void* self, const Config& config, Mistakes& mistakes, const Sc
         const std::string own = words.empty() ? "it takes none of its own" : cat("it takes ", listed(words));
         if (common)
           for (const Arg& known : common->args) words.push_back(known.name);
-        const std::string near = did_you_mean(key, words);
-        mistakes.add(key_place(value), cat(name, " has no argument '", key, "'", near.empty() ? cat("; ", own) : near));
+        meant.push_back(closest(key, words));
+        mistakes.add(key_place(value), cat(name, " has no argument '", key, "'",
+                                           meant.back().empty() ? cat("; ", own) : did_you_mean(key, words)));
       }
     }
   } else if (!config.is_null()) {
     const auto required = std::ranges::count_if(args, &Arg::required);
     if (required != 1) {
       const std::string name_of_first = args.empty() ? "" : cat(", as in {", args[0].name, ": …}");
-      return mistakes.add(config.where, cat(name, args.empty() ? " takes no arguments" : " takes named arguments", name_of_first, "; got ", shown(config)));
+      return mistakes.add(config.where, cat(name, args.empty() ? " takes no arguments" : " takes named arguments",
+                                            name_of_first, "; got ", shown(config)));
     }
     take(*std::ranges::find_if(args, &Arg::required), config);
   }
 
   // Asked of the struct, not of the map: a word such as leaky_relu comes with arguments already set.
   for (const Arg& arg : args) {
-    if (!arg.required || is_given(arg)) continue;
+    if (!arg.required || is_given(arg) || std::ranges::find(meant, arg.name) != meant.end()) continue;
     const void* field = at(self, arg.offset);
-    if ((arg.type->empty && arg.type->empty(field)) || breach(arg.rule, arg.type->write(field))) require(arg, config.where, mistakes);
+    if ((arg.type->empty && arg.type->empty(field)) || breach(arg.rule, arg.type->write(field)))
+      require(arg, config.where, mistakes);
   }
 }
 

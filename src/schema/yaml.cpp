@@ -42,21 +42,25 @@ class Builder final : public YAML::EventHandler {
     const std::string_view line = source_.line(mark.line), above = source_.line(mark.line - 1);
     source_.fail(place(mark), line.starts_with("---") || above.starts_with("---") || above.starts_with("...")
                                   ? "a second document begins here; a file holds one"
-                                  : "this line belongs neither to the list nor to the map above it: its indentation, its '-' or its ':' is missing");
+                                  : "this line belongs neither to the list nor to the map above it: its indentation, "
+                                    "its '-' or its ':' is missing");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const std::size_t at = source_.offset(mark.line, mark.column);
-    const bool written = std::string_view("nN~").find(at < source_.text().size() ? source_.text()[at] : ' ') != std::string_view::npos;
+    const bool written =
+        std::string_view("nN~").find(at < source_.text().size() ? source_.text()[at] : ' ') != std::string_view::npos;
     // What is only left out has yaml-cpp's place of whatever follows.
     const bool keyed = !written && !open_.empty() && open_.back().has_key;
     put(mark, "", Config().at(keyed ? open_.back().key_place : place(mark)), anchor);
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     Config text(value, place(mark));
     text.plain = tag == "?";
     // yaml-cpp takes the rest of the file for the text.
-    if (!text.plain && !source_.closes_quote(source_.offset(mark.line, mark.column))) source_.fail(text.where, "this quote is not closed");
+    if (!text.plain && !source_.closes_quote(source_.offset(mark.line, mark.column)))
+      source_.fail(text.where, "this quote is not closed");
     if (text.plain && (value == "Null" || value == "NULL")) text = Config().at(text.where);
     last_text_ = text;
     put(mark, tag, std::move(text), anchor);
@@ -68,11 +72,13 @@ class Builder final : public YAML::EventHandler {
     count(values - 1, place(mark));  // before the copy is made; put() counts the last
     put(mark, "", value.at(place(mark)), 0);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, Config(Config::List{}, place(mark)));
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, Config(Config::Map{}, place(mark)));
   }
   void OnMapEnd() override { close(); }
@@ -91,11 +97,13 @@ class Builder final : public YAML::EventHandler {
   Where place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
 
   void count(std::size_t more, const Where& where) {
-    if ((values_ += more) > most_values) source_.fail(where, cat("more than ", most_values, " values; an alias counts as what it stands for"));
+    if ((values_ += more) > most_values)
+      source_.fail(where, cat("more than ", most_values, " values; an alias counts as what it stands for"));
   }
   void check_tag(const Where& where, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
-    mistakes_.add(where, cat("the tag ", tag_text(tag), " is not read; leave it out: the argument says what its value is"));
+    mistakes_.add(where,
+                  cat("the tag ", tag_text(tag), " is not read; leave it out: the argument says what its value is"));
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Config value) {
@@ -172,11 +180,14 @@ bool indented_by_tab(std::string_view line) {
 std::string illegal_colon(const YamlText& source, const YAML::Mark& mark, const Config& last) {
   const std::string_view line = source.line(mark.line);
   const std::string_view key = trim(line.substr(0, static_cast<std::size_t>(std::max(mark.column, 0))));
-  if (last.text() && last.plain && last.where.line <= mark.line && !key.empty() && last.text()->ends_with(cat(" ", key))) {
-    return cat("this line goes on with the text of line ", last.where.line, " ('", *last.text(), "'): it is indented too far");
+  if (last.text() && last.plain && last.where.line <= mark.line && !key.empty() &&
+      last.text()->ends_with(cat(" ", key))) {
+    return cat("this line goes on with the text of line ", last.where.line, " ('", *last.text(),
+               "'): it is indented too far");
   }
   const std::string_view above = trim(source.line(mark.line - 1));
-  if (!above.empty() && above[0] != '#' && above.find(':') == std::string_view::npos && trim(line).find(": ") == trim(line).rfind(": ")) {
+  if (!above.empty() && above[0] != '#' && above.find(':') == std::string_view::npos &&
+      trim(line).find(": ") == trim(line).rfind(": ")) {
     return cat("the line above, '", above, "', has no ':'");
   }
   return "a ':' cannot stand here; text with ': ' in it needs quotes";
@@ -191,10 +202,13 @@ std::string reworded(const YamlText& source, const YAML::Exception& error, const
     const std::string_view whole = source.text().substr(at - 1, rest.find_first_of("}\n") + 1);
     return cat("an interpolation inside { } or [ ] needs quotes: \"", whole, whole.ends_with('}') ? "\"" : "}\"");
   }
-  if (message == says::TAB_IN_INDENTATION || indented_by_tab(source.line(error.mark.line))) return "a tab in the indentation; YAML is indented with spaces";
+  if (message == says::TAB_IN_INDENTATION || indented_by_tab(source.line(error.mark.line)))
+    return "a tab in the indentation; YAML is indented with spaces";
   if (message == says::MAP_VALUE) return illegal_colon(source, error.mark, last);
-  if (message == says::END_OF_MAP) return "this line fits no map above it: the keys of one map begin in the same column";
-  if (message == says::END_OF_SEQ) return "this line fits no list above it: the '-' of one list stand in the same column";
+  if (message == says::END_OF_MAP)
+    return "this line fits no map above it: the keys of one map begin in the same column";
+  if (message == says::END_OF_SEQ)
+    return "this line fits no list above it: the '-' of one list stand in the same column";
   if (message == says::END_OF_MAP_FLOW) return "',' or '}' is expected here: a '{' above is not closed";
   if (message == says::END_OF_SEQ_FLOW) return "',' or ']' is expected here: a '[' above is not closed";
   if (message == says::FLOW_END) return "this bracket closes nothing";
@@ -204,23 +218,27 @@ std::string reworded(const YamlText& source, const YAML::Exception& error, const
   if (message == says::UNKNOWN_ANCHOR || message == says::ALIAS_NOT_FOUND || message == says::CHAR_IN_ALIAS) {
     return "this alias names no anchor above it; text that begins with '*' needs quotes";
   }
-  if (message == says::ANCHOR_NOT_FOUND || message == says::CHAR_IN_ANCHOR) return "this anchor has no name; text that begins with '&' needs quotes";
+  if (message == says::ANCHOR_NOT_FOUND || message == says::CHAR_IN_ANCHOR)
+    return "this anchor has no name; text that begins with '&' needs quotes";
   if (message.starts_with(says::INVALID_ESCAPE)) {
-    return cat("the escape \\", message.substr(std::string_view(says::INVALID_ESCAPE).size()), " is not known; in single quotes a backslash is itself");
+    return cat("the escape \\", message.substr(std::string_view(says::INVALID_ESCAPE).size()),
+               " is not known; in single quotes a backslash is itself");
   }
   return "this is not YAML: " + message;
 }
 
 bool is_block(const Config& value) {
   if (const auto* map = value.map()) return !map->empty();
-  return value.list() && std::ranges::any_of(*value.list(), [](const Config& item) { return item.map() || item.list(); });
+  return value.list() &&
+         std::ranges::any_of(*value.list(), [](const Config& item) { return item.map() || item.list(); });
 }
 
 void write_block(const Config& config, std::size_t indent, bool origins, std::string& out) {
   const std::string pad(indent, ' ');
   const auto line = [&](const std::string& lead, const Config& value) {
     out += pad + lead + to_text(value);
-    if (std::string where = locate(value.where); origins && where.size() > 2) out += "  # " + where.substr(0, where.size() - 2);
+    if (std::string where = locate(value.where); origins && where.size() > 2)
+      out += "  # " + where.substr(0, where.size() - 2);
     out += "\n";
   };
   if (config.map() && !config.map()->empty()) {
@@ -249,7 +267,8 @@ Config read_yaml(std::string_view text, const std::string& file) {
   Builder builder(source);
   try {
     YAML::Parser parser(in);
-    while (parser.HandleNextDocument(builder)) {}
+    while (parser.HandleNextDocument(builder)) {
+    }
   } catch (const YAML::Exception& error) {
     source.fail(source.place(error.mark.line, error.mark.column), reworded(source, error, builder.last_text()));
   }

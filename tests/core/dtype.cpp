@@ -19,7 +19,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 TEST_CASE("dtypes have names, sizes and kinds") {
   CHECK(to_text(DType::boolean) == "bool");
   CHECK(dtype_named("bool") == DType::boolean);
-  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
+  for (const DType dtype :
+       {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8}) {
     CHECK(dtype_named(to_text(dtype)) == dtype);
     CHECK(is_floating(dtype) != is_integer(dtype));
   }
@@ -64,19 +65,19 @@ TEST_CASE("float16 has its known values") {
   CHECK(std::signbit(float16_to_float(0x8000)));
   CHECK(float_to_float16(65519.99f) == 0x7bff);
   CHECK(float_to_float16(65520.0f) == 0x7c00);
-  CHECK(float_to_float16(0x1p-25f) == 0);                       // a tie, to even
+  CHECK(float_to_float16(0x1p-25f) == 0);  // a tie, to even
   CHECK(float_to_float16(std::nextafter(0x1p-25f, 1.0f)) == 1);
-  CHECK(float_to_float16(1 + 0x1p-11f) == 0x3c00);              // a tie, to even
+  CHECK(float_to_float16(1 + 0x1p-11f) == 0x3c00);  // a tie, to even
   CHECK(float_to_float16(1 + 3 * 0x1p-11f) == 0x3c02);
-  CHECK(float_to_float16(0x1.ff8p-15f) == 0x03ff);              // the largest subnormal
-  CHECK(float_to_float16(0x1.ffcp-15f) == 0x0400);              // a tie, to the smallest normal
+  CHECK(float_to_float16(0x1.ff8p-15f) == 0x03ff);  // the largest subnormal
+  CHECK(float_to_float16(0x1.ffcp-15f) == 0x0400);  // a tie, to the smallest normal
 }
 
 TEST_CASE("bfloat16 rounds to nearest, ties to even") {
   CHECK(float_to_bfloat16(1 + 0x1p-8f) == 0x3f80);
   CHECK(float_to_bfloat16(1 + 3 * 0x1p-8f) == 0x3f82);
   CHECK(float_to_bfloat16(std::numeric_limits<float>::max()) == 0x7f80);
-  const auto nan = std::bit_cast<float>(0x7f800001u);           // its payload lies in the bits that are cut off
+  const auto nan = std::bit_cast<float>(0x7f800001u);  // its payload lies in the bits that are cut off
   CHECK(std::isnan(bfloat16_to_float(float_to_bfloat16(nan))));
 }
 
@@ -93,8 +94,10 @@ TEST_CASE("round_to rounds once") {
   CHECK(std::isnan(round_to(DType::float16, std::nan(""))));
   for (int i = 0; i < 2000; ++i) {  // on floats it agrees with the conversion
     const float value = std::ldexp(static_cast<float>(std::sin(i)), i % 60 - 40);
-    CHECK(round_to(DType::float16, static_cast<double>(value)) == static_cast<double>(float16_to_float(float_to_float16(value))));
-    CHECK(round_to(DType::bfloat16, static_cast<double>(value)) == static_cast<double>(bfloat16_to_float(float_to_bfloat16(value))));
+    CHECK(round_to(DType::float16, static_cast<double>(value)) ==
+          static_cast<double>(float16_to_float(float_to_float16(value))));
+    CHECK(round_to(DType::bfloat16, static_cast<double>(value)) ==
+          static_cast<double>(bfloat16_to_float(float_to_bfloat16(value))));
   }
 }
 

@@ -11,8 +11,7 @@ namespace strata {
 namespace {
 
 // Kolmogorov and Smirnov's distance of sorted samples from a distribution.
-template <class F>
-double distance(std::vector<double> samples, F cumulative) {
+template <class F> double distance(std::vector<double> samples, F cumulative) {
   std::sort(samples.begin(), samples.end());
   double most = 0;
   const auto n = static_cast<double>(samples.size());
@@ -44,9 +43,8 @@ TEST_CASE("numbers are the same for ever") {
 
 TEST_CASE("seed, stream, step, row and element each matter") {
   const std::uint64_t stream = stream_of("a");
-  const auto word = [&](std::uint64_t seed, std::uint64_t s, std::uint64_t step, std::uint64_t row, std::uint64_t element) {
-    return random_word(random_key(seed, s), step, row, element);
-  };
+  const auto word = [&](std::uint64_t seed, std::uint64_t s, std::uint64_t step, std::uint64_t row,
+                        std::uint64_t element) { return random_word(random_key(seed, s), step, row, element); };
   const std::uint32_t first = word(1, stream, 0, 0, 0);
   CHECK(word(2, stream, 0, 0, 0) != first);
   CHECK(word(1, stream_of("b"), 0, 0, 0) != first);
@@ -105,7 +103,8 @@ TEST_CASE("cut normal numbers have the known variance and no tails") {
   CHECK(std::abs(sum / 20000) < 0.02);
   CHECK(squares / 20000 == doctest::Approx(0.77374130354992325).epsilon(0.02));
   const double low = normal_cumulative(-2), high = normal_cumulative(2);
-  CHECK(distance(samples, [=](double x) { return (normal_cumulative(x) - low) / (high - low); }) < 1.63 / std::sqrt(20000.0));
+  CHECK(distance(samples, [=](double x) { return (normal_cumulative(x) - low) / (high - low); }) <
+        1.63 / std::sqrt(20000.0));
 }
 
 }  // namespace

@@ -53,8 +53,9 @@ TEST_CASE("what is no shape is refused") {
   CHECK(message_of([] { Shape({3, -1}); }) == "a shape's extents are at least 0, got -1");
   CHECK(message_of([] { Shape({1, 1, 1, 1, 1, 1, 1, 1}).append(2); }) == "a shape has at most 8 axes, got 9");
   const std::int64_t huge = std::int64_t{1} << 40;
-  CHECK(message_of([=] { Shape({huge, huge}).size(); }) ==
-        "shape [1099511627776, 1099511627776] has more elements than fit a number");
+  CHECK(message_of([=] {
+          Shape({huge, huge}).size();
+        }) == "shape [1099511627776, 1099511627776] has more elements than fit a number");
 }
 
 TEST_CASE("shapes broadcast as NumPy's do") {
@@ -63,9 +64,12 @@ TEST_CASE("shapes broadcast as NumPy's do") {
   CHECK(broadcast({4, 1, 5}, {3, 1}) == Shape{4, 3, 5});
   CHECK(broadcast({}, {7}) == Shape{7});
   CHECK(broadcast({0}, {1}) == Shape{0});
-  CHECK(message_of([] { broadcast({2, 3}, {2, 4}); }) == "shapes [2, 3] and [2, 4] do not broadcast: 3 and 4 on axis -1");
-  CHECK(message_of([] { broadcast({5, 3}, {2, 7, 3}); }) ==
-        "shapes [5, 3] and [2, 7, 3] do not broadcast: 5 and 7 on axis -2");
+  CHECK(message_of([] {
+          broadcast({2, 3}, {2, 4});
+        }) == "shapes [2, 3] and [2, 4] do not broadcast: 3 and 4 on axis -1");
+  CHECK(message_of([] {
+          broadcast({5, 3}, {2, 7, 3});
+        }) == "shapes [5, 3] and [2, 7, 3] do not broadcast: 5 and 7 on axis -2");
 }
 
 }  // namespace

@@ -36,15 +36,18 @@ TEST_CASE("values go in and out by their type only") {
 
 TEST_CASE("doubles survive each type as that type holds them") {
   const Doubles values{0, 1, -2.75, 0.1, 300};
-  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64, DType::uint8,
-                            DType::boolean}) {
+  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16, DType::float64, DType::int32, DType::int64,
+                            DType::uint8, DType::boolean}) {
     Doubles expected = values;
     for (double& value : expected) value = round_to(dtype, value);
     CHECK(Tensor::from_doubles({{5}, dtype}, values).to_doubles() == expected);
   }
   CHECK(Tensor::from_doubles({{1}, DType::float16}, Doubles{1 + 0x1p-11 + 0x1p-40}).to_doubles()[0] == 1 + 0x1p-10);
-  CHECK(Tensor::from_doubles({{1}, DType::int64}, Doubles{1e30}).as<std::int64_t>()[0] == std::numeric_limits<std::int64_t>::max());
-  CHECK(message_of([] { Tensor::from_doubles({{2}, DType::float32}, Doubles{1}); }) == "a tensor float32[2] needs 2 values, got 1");
+  CHECK(Tensor::from_doubles({{1}, DType::int64}, Doubles{1e30}).as<std::int64_t>()[0] ==
+        std::numeric_limits<std::int64_t>::max());
+  CHECK(message_of([] {
+          Tensor::from_doubles({{2}, DType::float32}, Doubles{1});
+        }) == "a tensor float32[2] needs 2 values, got 1");
 }
 
 TEST_CASE("rows, reshapes and copies share memory; clones do not") {
@@ -68,8 +71,9 @@ TEST_CASE("a view must lie within its buffer") {
 }
 
 TEST_CASE("a size that overflows is refused, never allocated short") {
-  CHECK(message_of([] { Tensor({{std::int64_t{1} << 62}, DType::float64}); }) ==
-        "a tensor float64[4611686018427387904] is larger than any memory");
+  CHECK(message_of([] {
+          Tensor({{std::int64_t{1} << 62}, DType::float64});
+        }) == "a tensor float64[4611686018427387904] is larger than any memory");
   CHECK(message_of([] { host_buffer(std::numeric_limits<std::size_t>::max()); }) ==
         "host memory: 16.0 EiB are wanted, more than is free");
 }

@@ -41,15 +41,67 @@ TEST_CASE("equality is of values, not of places") {
 
 TEST_CASE("what is written in one line is read back as the same values") {
   const double infinity = std::numeric_limits<double>::infinity();
-  const Config values[] = {
-      Config(), Config(true), Config(0), Config(-7), Config(std::numeric_limits<std::int64_t>::min()), Config(1.0), Config(-0.0), Config(0.1),
-      Config(1e-300), Config(1e30), Config(infinity), Config(-infinity), Config("plain"), Config("two words"), Config(""), Config(" x"), Config("x "),
-      Config("null"), Config("~"), Config("true"), Config("No"), Config("12"), Config("1e-3"), Config("1/255"), Config("1_000"), Config("010"),
-      Config(".inf"), Config("a: b"), Config("a:"), Config("cuda:0"), Config("a #b"), Config("a#b"), Config("#b"), Config("- a"), Config("-"),
-      Config("--x"), Config("-x"), Config("{a}"), Config("[1]"), Config("a, b"), Config("'q'"), Config("\"q\" \\ \n\t\r\x01"), Config("${vars.w}"),
-      Config("Größe"), Config("*a"), Config("&a"), Config("!a"), Config("%a"), Config("@a"), Config("`a"), Config("a|b"), Config("|"), Config("?"),
-      Config(Config::List{}), Config(Config::Map{}), Config(Config::List{Config(1), Config("x"), Config(Config::List{Config()})}),
-      Config(Config::Map{{"a b", Config(1)}, {"1", Config("2")}, {"x:", Config()}, {"", Config(true)}, {"n", Config(Config::Map{{"m", Config(1.5)}})}})};
+  const Config values[] = {Config(),
+                           Config(true),
+                           Config(0),
+                           Config(-7),
+                           Config(std::numeric_limits<std::int64_t>::min()),
+                           Config(1.0),
+                           Config(-0.0),
+                           Config(0.1),
+                           Config(1e-300),
+                           Config(1e30),
+                           Config(infinity),
+                           Config(-infinity),
+                           Config("plain"),
+                           Config("two words"),
+                           Config(""),
+                           Config(" x"),
+                           Config("x "),
+                           Config("null"),
+                           Config("~"),
+                           Config("true"),
+                           Config("No"),
+                           Config("12"),
+                           Config("1e-3"),
+                           Config("1/255"),
+                           Config("1_000"),
+                           Config("010"),
+                           Config(".inf"),
+                           Config("a: b"),
+                           Config("a:"),
+                           Config("cuda:0"),
+                           Config("a #b"),
+                           Config("a#b"),
+                           Config("#b"),
+                           Config("- a"),
+                           Config("-"),
+                           Config("--x"),
+                           Config("-x"),
+                           Config("{a}"),
+                           Config("[1]"),
+                           Config("a, b"),
+                           Config("'q'"),
+                           Config("\"q\" \\ \n\t\r\x01"),
+                           Config("${vars.w}"),
+                           Config("Größe"),
+                           Config("*a"),
+                           Config("&a"),
+                           Config("!a"),
+                           Config("%a"),
+                           Config("@a"),
+                           Config("`a"),
+                           Config("a|b"),
+                           Config("|"),
+                           Config("?"),
+                           Config(Config::List{}),
+                           Config(Config::Map{}),
+                           Config(Config::List{Config(1), Config("x"), Config(Config::List{Config()})}),
+                           Config(Config::Map{{"a b", Config(1)},
+                                              {"1", Config("2")},
+                                              {"x:", Config()},
+                                              {"", Config(true)},
+                                              {"n", Config(Config::Map{{"m", Config(1.5)}})}})};
   for (const Config& value : values) {
     INFO(to_text(value));
     CHECK(parse_flow(to_text(value)) == value);
@@ -75,7 +127,10 @@ TEST_CASE("unquoted text keeps its letters, so that a schema may want either tex
 
 TEST_CASE("flow style is read with quotes, escapes, trailing commas and bare keys") {
   CHECK(parse_flow(" { 'it''s' : \"a\\tb\\u00e9\\x41\" , \"k\":[ 1 , 2, ] , Dense } ") ==
-        Config(Config::Map{{"it's", Config("a\tb\xc3\xa9" "A")}, {"k", Config(Config::List{Config(1), Config(2)})}, {"Dense", Config()}}));
+        Config(Config::Map{{"it's", Config("a\tb\xc3\xa9"
+                                           "A")},
+                           {"k", Config(Config::List{Config(1), Config(2)})},
+                           {"Dense", Config()}}));
   CHECK(parse_flow("cuda:0") == Config("cuda:0"));
   CHECK(parse_flow("") == Config());
   CHECK(parse_flow("a b") == Config("a b"));
@@ -100,7 +155,8 @@ TEST_CASE("what is not flow style is refused with its column") {
   CHECK(refused("{: 1}") == "--set: a key is expected here (at 2 of '{: 1}')");
   CHECK(refused("{a: 1, a: 2}") == "--set: the key 'a' stands twice (at 9 of '{a: 1, a: 2}')");
   CHECK(refused("\"\\q\"") ==
-        "--set: this escape is not known; those there are: \\n \\t \\r \\0 \\\" \\\\ \\/ \\xNN \\uNNNN (at 3 of '\"\\q\"')");
+        "--set: this escape is not known; those there are: \\n \\t \\r \\0 \\\" \\\\ \\/ \\xNN \\uNNNN (at 3 of "
+        "'\"\\q\"')");
   CHECK(refused("\"\\xg\"") == "--set: a hexadecimal digit is expected here (at 4 of '\"\\xg\"')");
   CHECK(message_of([] { parse_flow("[1", {"f.yaml", 3, 10, ""}); }) == "f.yaml:3:12: ',' or ']' is expected here");
   const std::string deep(101, '['), too_deep(102, '[');

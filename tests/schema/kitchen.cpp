@@ -4,8 +4,7 @@
 
 namespace strata {
 
-template <>
-Registry<test::Tool>& parts<test::Tool>() {
+template <> Registry<test::Tool>& parts<test::Tool>() {
   static Registry<test::Tool> all("tool", [](Registry<test::Tool>& registry) {
     registry.add<test::Knife>();
     registry.add<test::ReLU>();

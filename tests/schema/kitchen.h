@@ -22,7 +22,9 @@ struct ToolCommon {
 struct ToolKind {
   static constexpr std::string_view word = "tool";
   using Common = ToolCommon;
-  template <class T> static constexpr bool fits = requires(const T& t) { { t.use() } -> std::same_as<std::string>; };
+  template <class T> static constexpr bool fits = requires(const T& t) {
+    { t.use() } -> std::same_as<std::string>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     std::string use() const override { return part.use(); }
@@ -83,7 +85,10 @@ struct Knife {
 struct ReLU {
   double slope = 0;
   static Schema schema() {
-    return Schema("ReLU", "Cuts below zero.").arg("slope", &ReLU::slope, "The slope below zero.").alias("relu").example([] { return ReLU{}; });
+    return Schema("ReLU", "Cuts below zero.")
+        .arg("slope", &ReLU::slope, "The slope below zero.")
+        .alias("relu")
+        .example([] { return ReLU{}; });
   }
   std::string use() const { return cat("relu ", slope); }
 };
@@ -115,8 +120,7 @@ struct Plain {
 inline Config flow(std::string_view text) { return parse_flow(text); }
 
 // Reads a struct from flow text, raising all mistakes.
-template <class T>
-T read(const Config& config) {
+template <class T> T read(const Config& config) {
   T part{};
   Mistakes mistakes;
   schema_of<T>().read(&part, config, mistakes);

@@ -14,9 +14,11 @@ namespace strata::test {
 namespace {
 
 constexpr std::string_view sample =
-    "version: 1\nname: fashion_mnist\nmodel:\n  inputs: {image: {shape: [28, 28, 1]}}\n  layers:\n    - Rescaling: {scale: 1/255}\n"
+    "version: 1\nname: fashion_mnist\nmodel:\n  inputs: {image: {shape: [28, 28, 1]}}\n  layers:\n    - Rescaling: "
+    "{scale: 1/255}\n"
     "    - Conv2D: {filters: &n 32, activation: \"relu\"}\n    - Flatten\n    - Dense: {units: *n, name: 'log its'}\n"
-    "compile:\n  text: |\n    two\n    lines\n  folded: >-\n    one\n    line\ndata: {split: 1e-1, on: off}\n# end ä€\n";
+    "compile:\n  text: |\n    two\n    lines\n  folded: >-\n    one\n    line\ndata: {split: 1e-1, on: off}\n# end "
+    "ä€\n";
 constexpr std::string_view alphabet = "{}[]:,-#&*!|>'\"%@`? \n\t\\abn019._~$<=/\r\xc3\xa4\xff";
 
 std::string mutated(std::string_view text, std::uint64_t number) {
@@ -57,7 +59,8 @@ TEST_CASE("a damaged YAML file gives a value that survives writing, or an Error 
 }
 
 TEST_CASE("damaged flow text gives a value that survives writing, or an Error") {
-  constexpr std::string_view flow_sample = "{Box: {inside: {Knife: {units: 1_0, strides: [1, 2]}}, lid: 'it''s', more: [\"a\\tb\", 1e-3, ~]}}";
+  constexpr std::string_view flow_sample =
+      "{Box: {inside: {Knife: {units: 1_0, strides: [1, 2]}}, lid: 'it''s', more: [\"a\\tb\", 1e-3, ~]}}";
   int read = 0;
   for (int i = 0; i < 3000; ++i) {
     const std::string text = mutated(flow_sample, static_cast<std::uint64_t>(i));
@@ -74,7 +77,8 @@ TEST_CASE("damaged flow text gives a value that survives writing, or an Error") 
 }
 
 TEST_CASE("damaged arguments give a part or mistakes") {
-  constexpr std::string_view flow_sample = "{Box: {inside: {Knife: {units: 3, edge: plain, counts: {a: 1}, shape: [2, 3]}}, lid: relu, more: [leaky_relu]}}";
+  constexpr std::string_view flow_sample =
+      "{Box: {inside: {Knife: {units: 3, edge: plain, counts: {a: 1}, shape: [2, 3]}}, lid: relu, more: [leaky_relu]}}";
   int made = 0, refused = 0;
   for (int i = 0; i < 3000; ++i) {
     Config config;

@@ -52,7 +52,8 @@ TEST_CASE("a text that is no number says why") {
   CHECK(fault("1/0") == "it divides by 0");
   CHECK(fault("1/02") == "a number does not begin with 0; write 2");
   CHECK(fault("1e308/1e-308") == "it does not fit a 64-bit float");
-  for (const char* text : {"", "-", "+", ".", "e3", "ten", "1/2/3", "--1", "1-1", "_1", "/", "1/", " 1", "1 "}) CHECK(fault(text) == "");
+  for (const char* text : {"", "-", "+", ".", "e3", "ten", "1/2/3", "--1", "1-1", "_1", "/", "1/", " 1", "1 "})
+    CHECK(fault(text) == "");
 }
 
 TEST_CASE("whole numbers are exact") {

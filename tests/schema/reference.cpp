@@ -65,8 +65,10 @@ Every part of this kind also takes
 }
 
 TEST_CASE("JSON escapes text and keeps order") {
-  const Config value(Config::Map{{"b", Config("a\"\\\n\x01")}, {"a", Config(Config::List{Config(1), Config(2.5), Config(true), Config()})},
-                                 {"m", Config(Config::Map{})}, {"l", Config(Config::List{Config(Config::Map{{"x", Config("é")}})})},
+  const Config value(Config::Map{{"b", Config("a\"\\\n\x01")},
+                                 {"a", Config(Config::List{Config(1), Config(2.5), Config(true), Config()})},
+                                 {"m", Config(Config::Map{})},
+                                 {"l", Config(Config::List{Config(Config::Map{{"x", Config("é")}})})},
                                  {"i", Config(std::numeric_limits<double>::infinity())}});
   CHECK(to_json(value) == R"({
   "b": "a\"\\\n\u0001",
@@ -113,7 +115,8 @@ TEST_CASE("the JSON Schema of a kind allows words that need nothing, and one-key
   CHECK(map.find("properties")->map()->size() == parts<Tool>().words().size());
   CHECK(to_text(*map.find("properties")->find("relu")) == "{$ref: \"#/$defs/tool/anyOf/1/properties/ReLU\"}");
   const Config& box = *map.find("properties")->find("Box");
-  CHECK(to_text(*(*box.find("anyOf")->list())[0].find("properties")->find("inside")->find("$ref")) == "\"#/$defs/tool\"");
+  CHECK(to_text(*(*box.find("anyOf")->list())[0].find("properties")->find("inside")->find("$ref")) ==
+        "\"#/$defs/tool\"");
 }
 
 }  // namespace

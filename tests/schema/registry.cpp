@@ -19,8 +19,8 @@ std::string refused(const std::string& text) {
 
 TEST_CASE("a class name, its snake case and its aliases name a part") {
   CHECK(parts<Tool>().names() == std::vector<std::string>{"Box", "Knife", "Plain", "ReLU"});
-  CHECK(parts<Tool>().words() ==
-        std::vector<std::string>{"Box", "Knife", "Plain", "ReLU", "box", "chef_knife", "knife", "leaky_relu", "plain", "re_lu", "relu"});
+  CHECK(parts<Tool>().words() == std::vector<std::string>{"Box", "Knife", "Plain", "ReLU", "box", "chef_knife", "knife",
+                                                          "leaky_relu", "plain", "re_lu", "relu"});
   CHECK(parts<Tool>().has("re_lu"));
   CHECK_FALSE(parts<Tool>().has("relu6"));
   CHECK(parts<Tool>().schema("relu").name == "ReLU");
@@ -32,7 +32,8 @@ TEST_CASE("a part is a word, a key with arguments, or a key alone") {
   CHECK(read_tool(flow("{Knife: {units: 4}}"))->use() == "cuts 4");
   CHECK(read_tool(flow("{Knife: 4}"))->use() == "cuts 4");
   CHECK(read_tool(flow("{ReLU}"))->use() == "relu 0");
-  CHECK(read_tool(flow("{Box: {inside: {Knife: 2}, lid: relu, more: [relu, {ReLU: {slope: 1}}]}}"))->use() == "holds cuts 2");
+  CHECK(read_tool(flow("{Box: {inside: {Knife: 2}, lid: relu, more: [relu, {ReLU: {slope: 1}}]}}"))->use() ==
+        "holds cuts 2");
 }
 
 TEST_CASE("an alias has its own defaults, and still takes arguments") {
@@ -48,7 +49,8 @@ TEST_CASE("common arguments go to the kind, whatever the part") {
   const Tool tool = read_tool(flow("{Knife: {units: 4, name: fork, trainable: false}}"));
   CHECK(tool.common().name == "fork");
   CHECK_FALSE(tool.common().trainable);
-  CHECK(refused("{Knife: {units: 4, trainabel: false}}") == "Knife has no argument 'trainabel'; did you mean 'trainable'?");
+  CHECK(refused("{Knife: {units: 4, trainabel: false}}") ==
+        "Knife has no argument 'trainabel'; did you mean 'trainable'?");
   CHECK(refused("{Plain: {zzz: 1}}") == "Plain has no argument 'zzz'; it takes none of its own");
 }
 
@@ -66,9 +68,11 @@ TEST_CASE("what is no part is refused") {
   CHECK(refused("{}") == "layers[0] should be a tool: a name, or a name with its arguments; got {}");
   CHECK(refused("12") == "layers[0] should be a tool: a name, or a name with its arguments; got 12");
   CHECK(refused("{Knife: null, units: 3}") ==
-        "layers[0] should be one tool, but has two names: 'Knife' and 'units'; the arguments of Knife stand below it, further in: "
+        "layers[0] should be one tool, but has two names: 'Knife' and 'units'; the arguments of Knife stand below it, "
+        "further in: "
         "{Knife: {units: …}}");
-  CHECK(refused("{Box: {inside: [1]}}") == "Box: 'inside' should be a tool: a name, or a name with its arguments; got [1]");
+  CHECK(refused("{Box: {inside: [1]}}") ==
+        "Box: 'inside' should be a tool: a name, or a name with its arguments; got [1]");
 }
 
 TEST_CASE("parts are written as read: a word, a bare name, or a key with what differs") {
@@ -79,7 +83,8 @@ TEST_CASE("parts are written as read: a word, a bare name, or a key with what di
   CHECK(to_text(write_part(Tool(ReLU{}, {.name = "x"}))) == "{ReLU: {name: x}}");
   CHECK(to_text(write_part(Tool("relu", {.name = "x"}))) == "{relu: {name: x}}");
   CHECK(to_text(write_part(read_tool(flow("{leaky_relu: {slope: 0.75}}")))) == "{ReLU: {slope: 0.75}}");
-  CHECK(to_text(write_part(Tool(Box{.inside = Knife{.units = 2}, .more = {"relu"}}))) == "{Box: {inside: {Knife: {units: 2}}, more: [relu]}}");
+  CHECK(to_text(write_part(Tool(Box{.inside = Knife{.units = 2}, .more = {"relu"}}))) ==
+        "{Box: {inside: {Knife: {units: 2}}, more: [relu]}}");
   const Config written = write_part(Tool(Box{.inside = "leaky_relu", .lid = ReLU{.slope = 3}}));
   CHECK(write_part(read_tool(written)) == written);
 }
@@ -109,8 +114,9 @@ TEST_CASE("two parts of one name, or a word for two, are refused") {
 
 TEST_CASE("make from C++ raises all mistakes") {
   CHECK(parts<Tool>().make("Knife", flow("{units: 3}"))->use() == "cuts 3");
-  CHECK(message_of([] { parts<Tool>().make("Knife", flow("{unit: 3}")); }) ==
-        "Knife needs 'units' (an integer, at least 1): Size of the output.\nKnife has no argument 'unit'; did you mean 'units'?");
+  CHECK(message_of([] { parts<Tool>().make("Knife", flow("{rates: 3}")); }) ==
+        "Knife needs 'units' (an integer, at least 1): Size of the output.\nKnife has no argument 'rates'; did you "
+        "mean 'rate'?");
 }
 
 }  // namespace

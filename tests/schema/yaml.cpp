@@ -41,13 +41,15 @@ TEST_CASE("maps, lists and text come with their places") {
 }
 
 TEST_CASE("every scalar stays text; only the schema types it") {
-  const Config root = yaml("{a: 1, b: 1.5, c: true, d: no, e: on, f: 010, g: 0x10, h: 1e400, i: .nan, j: 2001-01-01, k: 1/255, l: 1_000}");
+  const Config root = yaml(
+      "{a: 1, b: 1.5, c: true, d: no, e: on, f: 010, g: 0x10, h: 1e400, i: .nan, j: 2001-01-01, k: 1/255, l: 1_000}");
   for (const auto& [key, value] : *root.map()) {
     INFO(key);
     CHECK(value.text());
     CHECK(value.plain);
   }
-  CHECK(to_text(root) == "{a: 1, b: 1.5, c: true, d: no, e: on, f: 010, g: 0x10, h: 1e400, i: .nan, j: 2001-01-01, k: 1/255, l: 1_000}");
+  CHECK(to_text(root) ==
+        "{a: 1, b: 1.5, c: true, d: no, e: on, f: 010, g: 0x10, h: 1e400, i: .nan, j: 2001-01-01, k: 1/255, l: 1_000}");
 }
 
 TEST_CASE("null is written null, ~, or left out") {
@@ -89,26 +91,26 @@ TEST_CASE("mistakes of a file come in its order, each with its line and a caret"
   write_file(path, "# a run\nBox:\n  inside:\n    Knife: {unit: 10, rate: 2}\n  lid: {Kinfe: 1}\n");
   Mistakes mistakes;
   parts<Tool>().read(read_yaml_file(path), "tool", mistakes);
-  CHECK(message_of([&] { mistakes.raise(); }) ==
-        cat(path, ":4:12: Knife needs 'units' (an integer, at least 1): Size of the output.\n"
-                  "  4 |     Knife: {unit: 10, rate: 2}\n"
-                  "    |            ^\n",
-            path, ":4:13: Knife has no argument 'unit'; did you mean 'units'?\n"
-                  "  4 |     Knife: {unit: 10, rate: 2}\n"
-                  "    |             ^\n",
-            path, ":4:29: Knife: 'rate' must be at least 0 and below 1, got 2\n"
-                  "  4 |     Knife: {unit: 10, rate: 2}\n"
-                  "    |                             ^\n",
-            path, ":5:9: there is no tool 'Kinfe'; did you mean 'Knife'?\n"
-                  "  5 |   lid: {Kinfe: 1}\n"
-                  "    |         ^"));
+  CHECK(message_of([&] { mistakes.raise(); }) == cat(path,
+                                                     ":4:13: Knife has no argument 'unit'; did you mean 'units'?\n"
+                                                     "  4 |     Knife: {unit: 10, rate: 2}\n"
+                                                     "    |             ^\n",
+                                                     path,
+                                                     ":4:29: Knife: 'rate' must be at least 0 and below 1, got 2\n"
+                                                     "  4 |     Knife: {unit: 10, rate: 2}\n"
+                                                     "    |                             ^\n",
+                                                     path,
+                                                     ":5:9: there is no tool 'Kinfe'; did you mean 'Knife'?\n"
+                                                     "  5 |   lid: {Kinfe: 1}\n"
+                                                     "    |         ^"));
 }
 
 TEST_CASE("two parts in one map name both places") {
   Mistakes mistakes;
   parts<Tool>().read(yaml("- Dense:\n  units: 3\n").list()->front(), "layers[0]", mistakes);
   CHECK(message_of([&] { mistakes.raise(); }) ==
-        "f.yaml:2:3: layers[0] should be one tool, but has two names: 'Dense' (1:3) and 'units' (2:3); the arguments of Dense stand "
+        "f.yaml:2:3: layers[0] should be one tool, but has two names: 'Dense' (1:3) and 'units' (2:3); the arguments "
+        "of Dense stand "
         "below it, further in: {Dense: {units: …}}");
 }
 
@@ -116,9 +118,10 @@ TEST_CASE("columns and carets count characters, not bytes") {
   const TemporaryFolder folder;
   const std::string path = folder / "f.yaml";
   write_file(path, "größe: {Maß: 1, Maß: 2}\n");
-  CHECK(message_of([&] { read_yaml_file(path); }) == cat(path, ":1:17: the key 'Maß' stands twice; first in line 1\n"
-                                                              "  1 | größe: {Maß: 1, Maß: 2}\n"
-                                                              "    |                 ^"));
+  CHECK(message_of([&] { read_yaml_file(path); }) == cat(path,
+                                                         ":1:17: the key 'Maß' stands twice; first in line 1\n"
+                                                         "  1 | größe: {Maß: 1, Maß: 2}\n"
+                                                         "    |                 ^"));
 }
 
 TEST_CASE("a long line is shown around its caret, tabs and control characters as blanks") {
@@ -126,8 +129,8 @@ TEST_CASE("a long line is shown around its caret, tabs and control characters as
   const std::string path = folder / "f.yaml";
   write_file(path, cat("a: {", std::string(200, ' '), "b: 1, b: 2,", std::string(200, ' '), "c:\t3}\n"));
   const std::string message = message_of([&] { read_yaml_file(path); });
-  CHECK(message == cat(path, ":1:211: the key 'b' stands twice; first in line 1\n  1 | …", std::string(49, ' '), "b: 1, b: 2,", std::string(50, ' '),
-                       "…\n    | ", std::string(56, ' '), "^"));
+  CHECK(message == cat(path, ":1:211: the key 'b' stands twice; first in line 1\n  1 | …", std::string(49, ' '),
+                       "b: 1, b: 2,", std::string(50, ' '), "…\n    | ", std::string(56, ' '), "^"));
 }
 
 TEST_CASE("keys that stand twice, merge keys, tags and keys that are no words come all at once") {
@@ -155,7 +158,8 @@ TEST_CASE("aliases are applied, and counted as what they stand for") {
   }
   CHECK(refusal(bomb) == "f.yaml:5:45: more than 100000 values; an alias counts as what it stands for");
   CHECK(refusal("a: &x {b: *x}\n") == "f.yaml:1:11: an alias stands inside the value that it names");
-  CHECK(refusal("a: *x\n") == "f.yaml:1:4: this alias names no anchor above it; text that begins with '*' needs quotes");
+  CHECK(refusal("a: *x\n") ==
+        "f.yaml:1:4: this alias names no anchor above it; text that begins with '*' needs quotes");
   std::string many = "[";
   for (int i = 0; i < 100'001; ++i) many += "1,";
   CHECK(refusal(many + "]").ends_with("more than 100000 values; an alias counts as what it stands for"));
@@ -176,15 +180,18 @@ TEST_CASE("nesting is limited long before the stack is") {
 }
 
 TEST_CASE("one file holds one document") {
-  CHECK(refused("a: 1\n---\nb: 2\n") == "f.yaml:2:1: a second document begins here; a file holds one\n  2 | ---\n    | ^");
+  CHECK(refused("a: 1\n---\nb: 2\n") ==
+        "f.yaml:2:1: a second document begins here; a file holds one\n  2 | ---\n    | ^");
   CHECK(refusal("a: 1\n...\nb\n") == "f.yaml:3:1: a second document begins here; a file holds one");
   CHECK(refusal("- a\nb: 1\n") ==
-        "f.yaml:2:1: this line belongs neither to the list nor to the map above it: its indentation, its '-' or its ':' is missing");
+        "f.yaml:2:1: this line belongs neither to the list nor to the map above it: its indentation, its '-' or its "
+        "':' is missing");
   CHECK(refusal("%YAML 1.2\n---\na: 1\n...\n") == "(no error)");
 }
 
 TEST_CASE("an empty file says so") {
-  for (const char* text : {"", "\n\n", "# only a comment\n", "---\n", "null\n"}) CHECK(refused(text) == "f.yaml: the file is empty");
+  for (const char* text : {"", "\n\n", "# only a comment\n", "---\n", "null\n"})
+    CHECK(refused(text) == "f.yaml: the file is empty");
 }
 
 TEST_CASE("tabs are refused where they indent") {
@@ -204,9 +211,11 @@ TEST_CASE("syntax errors are told in words, with the cure") {
   CHECK(refusal("[${w}, 1]\n") == "f.yaml:1:3: an interpolation inside { } or [ ] needs quotes: \"${w}\"");
   CHECK(refusal("a: ${w}\n") == "(no error)");
   CHECK(refusal("a: b: c\n") == "f.yaml:1:5: a ':' cannot stand here; text with ': ' in it needs quotes");
-  CHECK(refusal("a: 1\n  b: 2\n") == "f.yaml:2:4: this line goes on with the text of line 1 ('1 b'): it is indented too far");
+  CHECK(refusal("a: 1\n  b: 2\n") ==
+        "f.yaml:2:4: this line goes on with the text of line 1 ('1 b'): it is indented too far");
   CHECK(refusal("a: 1\nb 2\nc: 3\n") == "f.yaml:3:2: the line above, 'b 2', has no ':'");
-  CHECK(refusal("a:\n  b: 1\n c: 2\n") == "f.yaml:3:2: this line fits no map above it: the keys of one map begin in the same column");
+  CHECK(refusal("a:\n  b: 1\n c: 2\n") ==
+        "f.yaml:3:2: this line fits no map above it: the keys of one map begin in the same column");
   CHECK(refusal("a: [1, 2\nb: 3\n") == "f.yaml:2:2: ',' or ']' is expected here: a '[' above is not closed");
   CHECK(refusal("a: {b: 1\nc: 3\n") == "f.yaml:2:2: ',' or '}' is expected here: a '{' above is not closed");
   CHECK(refusal("a: [1, 2]]\n") == "f.yaml:1:10: this bracket closes nothing");
@@ -227,8 +236,10 @@ TEST_CASE("text that is no UTF-8 text is refused with its place") {
   CHECK(refused("a: \xf4\x90\x80\x80") == "f.yaml:1:4: byte 0xf4 is not UTF-8; save the file as UTF-8");
   CHECK(refused(std::string_view("a: \0b", 5)) == "f.yaml:1:4: control character 0x00; a configuration is text");
   CHECK(refused("a: 1\rb: 2") == "f.yaml:1:5: control character 0x0d; a configuration is text");
-  CHECK(refused("\xef\xbb\xbf" "a: 1") == "f.yaml:1:1: the file begins with a byte order mark; save it as UTF-8 without one");
-  CHECK(refused("\xff\xfe" "a") == "f.yaml:1:1: the file is UTF-16; save it as UTF-8");
+  CHECK(refused("\xef\xbb\xbf"
+                "a: 1") == "f.yaml:1:1: the file begins with a byte order mark; save it as UTF-8 without one");
+  CHECK(refused("\xff\xfe"
+                "a") == "f.yaml:1:1: the file is UTF-16; save it as UTF-8");
   CHECK(to_text(yaml("a: \xf0\x9f\x98\x80 €\r\nb: 2\r\n")) == "{a: \xf0\x9f\x98\x80 €, b: 2}");
 }
 
@@ -242,8 +253,9 @@ TEST_CASE("files are refused by size before they are read, and missing ones name
 }
 
 TEST_CASE("what is written is read back, with origins or without") {
-  const Config run = yaml("name: run\nmodel:\n  layers: [relu, {Dense: {units: 10, note: \"a: b\"}}]\n  sizes: [1, 2]\n"
-                          "vars: {}\nempty: ''\nnothing: null\n'1': x\n");
+  const Config run = yaml(
+      "name: run\nmodel:\n  layers: [relu, {Dense: {units: 10, note: \"a: b\"}}]\n  sizes: [1, 2]\n"
+      "vars: {}\nempty: ''\nnothing: null\n'1': x\n");
   CHECK(write_yaml(run) ==
         "name: run\nmodel:\n  layers:\n    - relu\n    - {Dense: {units: 10, note: \"a: b\"}}\n  sizes: [1, 2]\n"
         "vars: {}\nempty: \"\"\nnothing: null\n1: x\n");
@@ -253,7 +265,8 @@ TEST_CASE("what is written is read back, with origins or without") {
   Config set = run;
   set.set("name", Config("x", {"", 0, 0, "--set"}));
   CHECK(write_yaml(set, true).starts_with("name: x  # --set\n"));
-  const Config typed(Config::Map{{"a", Config(true)}, {"b", Config(1.5)}, {"c", Config("1.5")}, {"d", Config("no")}, {"e", Config("x\ny")}});
+  const Config typed(Config::Map{
+      {"a", Config(true)}, {"b", Config(1.5)}, {"c", Config("1.5")}, {"d", Config("no")}, {"e", Config("x\ny")}});
   const Config again = yaml(write_yaml(typed));
   CHECK(again.find("b")->plain);
   CHECK_FALSE(again.find("c")->plain);

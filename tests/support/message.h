@@ -8,8 +8,7 @@
 
 namespace strata::test {
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
   } catch (const Error& error) {
