@@ -67,6 +67,17 @@ TEST_CASE("what depends on scalars alone is computed once, and constants are par
   check(group("elementwise", {f32({40, 50}), f32({}, 0.1, 0.2), f32({}, 1, 5)}, build), "program");
 }
 
+TEST_CASE("whole powers are products") {
+  const auto build = [](std::span<const Value> x) -> Values {
+    const auto to_the = [&](double exponent) { return power(x[0], full_like(x[0], exponent)); };
+    return {to_the(2), to_the(3), power(absolute(x[0]), full_like(x[0], 1.5))};
+  };
+  check(group("elementwise", {f32({40, 50})}, build), "program");
+  check(group("elementwise", {of(DType::int32, {40, 50}, -9, 9)},
+              [](std::span<const Value> x) -> Values { return {power(x[0], full_like(x[0], 3))}; }),
+        "program");
+}
+
 TEST_CASE("outputs that depend on scalars only are filled") {
   const auto build = [](std::span<const Value> x) -> Values {
     return {broadcast_to(x[0] * 2.0, {}) + x[1] * 0.0, x[1]};

@@ -150,6 +150,12 @@ class ProgramCompiler {
                              DType result) {
     if (op == "cast") return cast(operands[0], attributes.as<Cast>().dtype);
     if (op == "stop_gradient") return operands[0];
+    if (op == "power" && at(operands[1].value).constant && at(operands[0].value).lane != Lane::i64) {
+      const double exponent = at(operands[1].value).number;
+      if (exponent == 2) return apply("square", {}, {operands[0]}, result);
+      if (exponent == 3)
+        return apply("multiply", {}, {*apply("square", {}, {operands[0]}, result), operands[0]}, result);
+    }
     if (op == "is_finite" && is_half(operands[0].dtype))
       operands[0].value = rounded(operands[0].value, operands[0].dtype);
     const Lane lane = at(operands[op == "select" ? 1 : 0].value).lane;

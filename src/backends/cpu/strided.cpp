@@ -68,12 +68,19 @@ template <class T> void StridedCopy::run_as(const T* from, T* to) const {
       return;
     }
     const std::int64_t first = unit % stripes_ * stripe, end = std::min(first + stripe, turned_.extent);
+    // Through a square that lies in the cache as a whole: rows of many arrays are apart by powers of two, which would
+    // fall on the same few lines.
+    T square[stripe * stripe];
     for (std::int64_t block = 0; block < inner_.extent; block += stripe) {
-      const std::int64_t block_end = std::min(block + stripe, inner_.extent);
+      const std::int64_t rows = std::min(stripe, inner_.extent - block);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const T* line = source + first + (block + i) * inner_.from;
+        std::copy(line, line + (end - first), square + i * stripe);
+      }
       for (std::int64_t t = first; t < end; ++t) {
-        for (std::int64_t i = block; i < block_end; ++i) {
-          target[t * turned_.to + i * inner_.to] = source[t * turned_.from + i * inner_.from];
-        }
+        T* line = target + t * turned_.to + block * inner_.to;
+        const T* column = square + (t - first);
+        for (std::int64_t i = 0; i < rows; ++i) line[i * inner_.to] = column[i * stripe];
       }
     }
   });
