@@ -13,10 +13,10 @@ namespace strata {
 
 // The arguments every layer takes beside its own.
 struct LayerCommon {
-  std::string name;                                   // default: the class name in snake case, numbered within the model
+  std::string name = {};                                   // default: the class name in snake case, numbered within the model
   bool trainable = true;
-  std::string dtype;                                  // a precision policy of its own: "float32", "mixed_bfloat16"
-  Optional<Regularizer> activity_regularizer;
+  std::string dtype = {};                             // a precision policy of its own: "float32", "mixed_bfloat16"
+  Optional<Regularizer> activity_regularizer = {};
   static Schema schema();
 };
 

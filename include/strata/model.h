@@ -80,7 +80,7 @@ struct FitOptions {
   double validation_split = 0;                       // the tail of the unshuffled data
   Optional<Dataset> validation_data;
   bool shuffle = true;                               // a permutation of all rows, from (seed, epoch)
-  std::map<std::int64_t, double> class_weight;
+  std::map<std::int64_t, double> class_weight = {};
   std::int64_t initial_epoch = 0;
   Optional<std::int64_t> steps_per_epoch;            // then an epoch goes on where the last one stopped
   Optional<std::int64_t> validation_steps;

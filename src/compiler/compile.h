@@ -21,6 +21,7 @@ struct CompileOptions {
   std::string dump_after;                                      // a pass's name
   std::function<void(const std::string& pass, const std::string& text)> dump;
   bool fast_math = true;
+  bool verify = false;                                         // every rule of graphs, after each pass: for tests
 };
 
 // The passes in order: partition, commit, simplify, fuse (graph to graph, each verified), then lower, schedule, memory.

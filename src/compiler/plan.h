@@ -22,15 +22,17 @@ struct Slot {
   std::size_t bytes = 0;
   std::size_t offset = 0;                 // within the arena
   std::string name;                       // a state's path, a feed's name; otherwise the op that makes it
+  std::string format;                     // of an opaque or packed array
   int first = 0, last = 0;                // the launches during which it must hold (arena)
 };
 
 struct PlannedLaunch {
   std::string op, kernel_name, scope;     // what `plan` shows and blame names
-  std::shared_ptr<Kernel> kernel;         // null for a collective
+  std::shared_ptr<Kernel> kernel;         // null for a collective and a copy
   std::vector<int> inputs, outputs;       // slots; -1 where not given or never read
   int workspace = -1;
   bool collective = false;                // all_reduce over the replicas
+  bool copy = false;                      // the input's bytes to the output
   bool on_change = false;                 // a pack: only when the states have changed since the last run
   bool reference = false;
   std::vector<std::string> refusals;
@@ -42,7 +44,7 @@ struct Commit { int state = -1, from = -1; Advance advance = Advance::if_ok; };
 
 struct Plan {
   std::string name;                                   // "train 128", "evaluate 16"
-  std::string backend;
+  DeviceModel device;                                 // what the kernels were chosen for
   std::vector<Slot> slots;
   std::vector<PlannedLaunch> launches;
   std::vector<Commit> commits;                        // states whose next value could not be written in place

@@ -3,6 +3,7 @@
 #include "model/batches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/text.h"

@@ -25,7 +25,7 @@ struct BatchesOptions {
   bool shuffle = false;
   std::int64_t seed = 0;
   std::int64_t first = 0, last = -1;                // the range of rows; -1: to the end
-  std::map<std::int64_t, double> class_weight;
+  std::map<std::int64_t, double> class_weight = {};
 };
 
 class Batches {

@@ -38,7 +38,11 @@ class Executor {
   std::size_t allocated_bytes() const;    // on one device: arena, feeds, constants, packs (the Store is counted apart)
 
  private:
-  struct Bound;                           // a prepared plan's addresses
+  struct Bound;                           // a prepared plan's addresses on one replica
+  Bound& bound(const Plan& plan, std::size_t replica);
+  void bind(Bound& bound);
+  void reserve(std::size_t bytes);
+  Status launch(const Plan& plan, Bound& bound, int index, bool changed, Stream& stream) noexcept;
   Backend& backend_;
   std::vector<Device> devices_;
   Store& store_;
@@ -46,7 +50,11 @@ class Executor {
   std::vector<std::shared_ptr<Buffer>> arenas_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::unique_ptr<Communicator> communicator_;
-  std::map<const Plan*, std::unique_ptr<Bound>> bound_;
+  std::map<std::pair<const Plan*, std::size_t>, std::unique_ptr<Bound>> bound_;
+  // Reused by every run.
+  std::vector<Bound*> running_;
+  std::vector<int> position_;
+  std::vector<void*> exchange_in_, exchange_out_;
 };
 
 }  // namespace strata

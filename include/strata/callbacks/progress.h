@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees while training: a bar on a terminal, one line an epoch elsewhere.
+#pragma once
+
+#include "strata/callback.h"
+
+namespace strata::callbacks {
+
+struct ProgressBar {
+  std::string verbose = "auto";
+  double epoch_began = 0, drawn = 0;
+  std::int64_t width = 0;
+
+  static Schema schema() {
+    return Schema("ProgressBar", "Shows how training goes, on stderr. fit() adds one by itself.")
+        .arg("verbose", &ProgressBar::verbose, "bar: redrawn in place; line: one line an epoch; auto: a bar on a terminal, lines elsewhere.", one_of({"auto", "bar", "line", "none"}))
+        .example(+[] { return ProgressBar{.verbose = "line"}; });
+  }
+  void on_epoch_begin(Training& t);
+  void on_step_end(Training& t);
+  void on_epoch_end(Training& t);
+};
+
+// Fails the run as soon as the loss is not a finite number.
+struct TerminateOnNaN {
+  static Schema schema() { return Schema("TerminateOnNaN", "Stops as soon as the loss is no finite number.").example(+[] { return TerminateOnNaN{}; }); }
+  void on_step_end(Training& t);
+};
+
+inline void register_progress(Registry<Callback>& r) {
+  r.add<ProgressBar>();
+  r.add<TerminateOnNaN>();
+}
+
+}  // namespace strata::callbacks

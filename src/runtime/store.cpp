@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// States by path, a copy on each replica's device.
+#include "runtime/store.h"
+
+#include <cstring>
+
+namespace strata {
+
+namespace {
+
+bool host_side(const Tensor& tensor) { return tensor.buffer() && tensor.buffer()->host; }
+
+}  // namespace
+
+void Store::materialize(Variable& variable, const Tensor& value) {
+  if (!backend_) {
+    variable.copies = {value.clone()};
+    return;
+  }
+  std::vector<Tensor> copies;
+  for (const Device& device : devices_) {
+    auto buffer = backend_->allocate(device, variable.type.bytes(), variable.name);
+    Tensor copy(variable.type, buffer);
+    backend_->copy_in(copy.address(), value.host_data(), value.bytes(), *stream_);
+    copies.push_back(copy);
+  }
+  stream_->synchronize();
+  variable.copies = std::move(copies);
+}
+
+void Store::place(Backend& backend, std::vector<Device> devices) {
+  // Values are read before the backend changes.
+  std::map<std::string, Tensor> values;
+  for (const auto& [path, _] : variables_) values[path] = read(path);
+  backend_ = &backend;
+  devices_ = std::move(devices);
+  stream_ = backend.stream(devices_[0]);
+  const bool host = backend.model(devices_[0]).host_memory;
+  for (const auto& [path, variable] : variables_) {
+    bool there = variable->copies.size() == devices_.size();
+    for (std::size_t r = 0; there && r < devices_.size(); ++r) there = variable->copies[r].device() == devices_[r] && host == host_side(variable->copies[r]);
+    if (!there) materialize(*variable, values[path]);
+  }
+  ++version_;
+}
+
+std::shared_ptr<Variable> Store::find(const std::string& path) const {
+  const auto it = variables_.find(path);
+  return it == variables_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Variable> Store::add(const std::string& path, const Tensor& value, bool trainable) {
+  auto variable = std::make_shared<Variable>();
+  variable->name = path;
+  variable->type = value.type();
+  variable->trainable = trainable;
+  materialize(*variable, value);
+  variables_[path] = variable;
+  ++version_;
+  return variable;
+}
+
+void Store::share(const std::string& path, std::shared_ptr<Variable> variable) {
+  if (backend_) {
+    bool there = variable->copies.size() == devices_.size();
+    for (std::size_t r = 0; there && r < devices_.size(); ++r) there = variable->copies[r].device() == devices_[r];
+    if (!there) throw Error(cat("state '", path, "' is shared with a model on other devices; compile both with one strategy"));
+  }
+  variables_[path] = std::move(variable);
+  ++version_;
+}
+
+void Store::remove(const std::string& path) {
+  variables_.erase(path);
+  ++version_;
+}
+
+Tensor Store::read(const std::string& path) const {
+  const auto variable = find(path);
+  if (!variable) throw Error(cat("there is no state '", path, "'"));
+  const Tensor& first = variable->copies[0];
+  if (host_side(first)) return first.clone();
+  Tensor value(variable->type);
+  STRATA_CHECK(backend_, path, " lies on a device this store does not know");
+  backend_->copy_out(value.host_data(), first.address(), value.bytes(), *stream_);
+  return value;
+}
+
+void Store::write(const std::string& path, const Tensor& value) {
+  const auto variable = find(path);
+  if (!variable) throw Error(cat("there is no state '", path, "'"));
+  if (variable->type != value.type()) throw Error(cat("state '", path, "' is ", variable->type, ", the new value ", value.type()));
+  for (Tensor& copy : variable->copies) {
+    if (host_side(copy)) std::memcpy(copy.host_data(), value.host_data(), value.bytes());
+    else backend_->copy_in(copy.address(), value.host_data(), value.bytes(), *stream_);
+  }
+  if (stream_) stream_->synchronize();
+  ++version_;
+}
+
+void* Store::address(const std::string& path, int replica) const {
+  const auto variable = find(path);
+  STRATA_CHECK(variable && replica < static_cast<int>(variable->copies.size()), "state ", path, " has no copy ", replica);
+  return variable->copies[static_cast<std::size_t>(replica)].address();
+}
+
+std::size_t Store::bytes() const {
+  std::size_t total = 0;
+  for (const auto& [_, variable] : variables_) total += variable->type.bytes();
+  return total;
+}
+
+}  // namespace strata
