@@ -12,8 +12,8 @@ namespace strata {
 
 struct LossCommon {
   std::string reduction = "sum_over_batch_size";      // or sum, mean_with_sample_weight, none
-  std::string name;
-  std::string dtype;
+  std::string name = {};
+  std::string dtype = {};
   static Schema schema();
 };
 

@@ -13,8 +13,8 @@
 namespace strata {
 
 struct MetricCommon {
-  std::string name;
-  std::string dtype;
+  std::string name = {};
+  std::string dtype = {};
   static Schema schema();
 };
 

@@ -60,14 +60,14 @@ struct MetricList {                                  // metrics = {"accuracy", T
 
 struct CompileSettings {
   Optimizer optimizer = "rmsprop";
-  PerOutput<Loss> loss;                              // "crossentropy" picks by shape; an output without a loss has none
-  std::map<std::string, double> loss_weights;        // by output name; default 1
-  MetricList metrics;                                // of every output with a loss; ignore sample weights, as in Keras
-  std::map<std::string, MetricList> output_metrics;  // by output name
-  MetricList weighted_metrics;
+  PerOutput<Loss> loss = {};                              // "crossentropy" picks by shape; an output without a loss has none
+  std::map<std::string, double> loss_weights = {};        // by output name; default 1
+  MetricList metrics = {};                                // of every output with a loss; ignore sample weights, as in Keras
+  std::map<std::string, MetricList> output_metrics = {};  // by output name
+  MetricList weighted_metrics = {};
   std::string precision = "float32";                 // float64, mixed_float16, mixed_bfloat16, float16, bfloat16
-  Optional<Strategy> strategy;                       // default: the scope's, else DefaultStrategy
-  std::vector<std::string> freeze;                   // layer names not trained by this model
+  Optional<Strategy> strategy = {};                       // default: the scope's, else DefaultStrategy
+  std::vector<std::string> freeze = {};                   // layer names not trained by this model
   bool auto_scale_loss = true;                       // dynamic loss scale under mixed_float16
   bool fast_math = true;
 };
@@ -76,24 +76,24 @@ struct FitOptions {
   std::int64_t batch_size = 32;                      // of the whole step, over all replicas
   std::int64_t epochs = 1;                           // the final index, not a count
   std::string verbose = "auto";                      // auto, bar, line, none
-  std::vector<Callback> callbacks;
+  std::vector<Callback> callbacks = {};
   double validation_split = 0;                       // the tail of the unshuffled data
-  Optional<Dataset> validation_data;
+  Optional<Dataset> validation_data = {};
   bool shuffle = true;                               // a permutation of all rows, from (seed, epoch)
   std::map<std::int64_t, double> class_weight = {};
   std::int64_t initial_epoch = 0;
-  Optional<std::int64_t> steps_per_epoch;            // then an epoch goes on where the last one stopped
-  Optional<std::int64_t> validation_steps;
-  Optional<std::int64_t> validation_batch_size;
+  Optional<std::int64_t> steps_per_epoch = {};            // then an epoch goes on where the last one stopped
+  Optional<std::int64_t> validation_steps = {};
+  Optional<std::int64_t> validation_batch_size = {};
   std::int64_t validation_freq = 1;
   std::int64_t seed = 0;                             // of shuffling, dropout and everything random
   std::int64_t micro_batches = 1;                    // a step's rows in this many parts, gradients summed
-  std::string directory;                             // of the run: logs and weights; "" for none
+  std::string directory = {};                             // of the run: logs and weights; "" for none
 };
 
 struct EvaluateOptions {
   std::int64_t batch_size = 32;
-  Optional<std::int64_t> steps;
+  Optional<std::int64_t> steps = {};
   std::string verbose = "none";
 };
 

@@ -14,14 +14,14 @@ namespace strata {
 // The arguments every optimizer takes. At most one of the three clips. Order as in Keras: gradients are clipped, weights
 // decayed (weight -= weight * decay * rate), updated, averaged, constrained.
 struct OptimizerCommon {
-  Optional<double> weight_decay;
-  Optional<double> clipnorm, clipvalue, global_clipnorm;
+  Optional<double> weight_decay = {};
+  Optional<double> clipnorm = {}, clipvalue = {}, global_clipnorm = {};
   bool use_ema = false;
   double ema_momentum = 0.99;
-  Optional<std::int64_t> ema_overwrite_frequency;
-  Optional<double> loss_scale_factor;
-  Optional<std::int64_t> gradient_accumulation_steps;
-  std::string name;
+  Optional<std::int64_t> ema_overwrite_frequency = {};
+  Optional<double> loss_scale_factor = {};
+  Optional<std::int64_t> gradient_accumulation_steps = {};
+  std::string name = {};
   static Schema schema();
 };
 
