@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading run files: overrides, sections, and what they stand for.
+#include "model/run_file.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "base/text.h"
+#include "model/core.h"
+#include "schema/yaml.h"
+#include "strata/datasets/idx.h"
+
+namespace strata {
+
+Schema RunSection::schema() {
+  return Schema("run file", "A whole run.")
+      .arg("version", &RunSection::version, "The version of this format: 1.", between(1, 1)).arg("name", &RunSection::name, "The run's name; its directory is runs/<name>.")
+      .arg("seed", &RunSection::seed, "Of weights, shuffling, dropout and everything random.", at_least(0)).arg("model", &RunSection::model, "The network.").arg("compile", &RunSection::compile, "Optimizer, loss, metrics, precision.")
+      .arg("data", &RunSection::data, "Training, validation and test data.").arg("strategy", &RunSection::strategy, "On which devices.").arg("fit", &RunSection::fit, "How long and in which batches.")
+      .arg("callbacks", &RunSection::callbacks, "What happens beside training.").arg("initial_weights", &RunSection::initial_weights, "A .weights.h5 file to begin with.");
+}
+
+Schema CompileSection::schema() {
+  return Schema("compile", "What the model is trained with.")
+      .arg("optimizer", &CompileSection::optimizer, "How weights are updated.").arg("loss", &CompileSection::loss, "What is made small: one loss, or one by output name.")
+      .arg("loss_weights", &CompileSection::loss_weights, "Factors of the losses, by output name.").arg("metrics", &CompileSection::metrics, "Figures to follow: a list, or lists by output name.")
+      .arg("weighted_metrics", &CompileSection::weighted_metrics, "Figures that heed sample weights.").arg("precision", &CompileSection::precision, "The precision policy.", one_of({"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"}))
+      .arg("freeze", &CompileSection::freeze, "Layers that are not trained.").arg("fast_math", &CompileSection::fast_math, "Whether algorithms with a stated larger error may be used.");
+}
+
+Schema DataSection::schema() {
+  return Schema("data", "Where the rows come from.").arg("train", &DataSection::train, "The training data.").arg("validation", &DataSection::validation, "A dataset, or {split: 0.1}: that part of the training data, from its end.")
+      .arg("test", &DataSection::test, "Data for the last word, after training.");
+}
+
+Schema FitSection::schema() {
+  return Schema("fit", "How training goes.")
+      .arg("batch_size", &FitSection::batch_size, "Rows of a step, over all replicas.", at_least(1)).arg("epochs", &FitSection::epochs, "Passes over the data.", at_least(0))
+      .arg("verbose", &FitSection::verbose, "What is shown.", one_of({"auto", "bar", "line", "none"})).arg("shuffle", &FitSection::shuffle, "Whether each epoch has an order of its own.")
+      .arg("class_weight", &FitSection::class_weight, "Weights of classes, by number.").arg("initial_epoch", &FitSection::initial_epoch, "The epoch to begin with.", at_least(0))
+      .arg("steps_per_epoch", &FitSection::steps_per_epoch, "Steps that make an epoch.", at_least(1)).arg("validation_steps", &FitSection::validation_steps, "Batches of a validation.", at_least(1))
+      .arg("validation_batch_size", &FitSection::validation_batch_size, "Rows of a validation batch.", at_least(1)).arg("validation_freq", &FitSection::validation_freq, "Epochs between validations.", at_least(1))
+      .arg("micro_batches", &FitSection::micro_batches, "Parts in which a step's rows run, for less memory.", at_least(1));
+}
+
+std::string RunFile::directory() const { return (std::filesystem::path("runs") / run.name).string(); }
+std::string RunFile::weights_file() const { return (std::filesystem::path(directory()) / "model.weights.h5").string(); }
+
+namespace {
+
+// Sets a.b.2.c in nested maps and lists.
+void apply_override(Config& config, const std::string& text) {
+  const auto equals = text.find('=');
+  const Where where{"", 0, 0, "--set " + text};
+  if (equals == std::string::npos || equals == 0) throw Error(cat(locate(where), "an override is written path=value, as in fit.epochs=3"));
+  Config* at = &config;
+  const auto keys = split(text.substr(0, equals), '.');
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    if (keys[k].empty()) throw Error(cat(locate(where), "the path has an empty part"));
+    if (auto* list = std::get_if<Config::List>(&at->data)) {
+      std::size_t index = 0;
+      const auto [end, error] = std::from_chars(keys[k].data(), keys[k].data() + keys[k].size(), index);
+      if (error != std::errc() || end != keys[k].data() + keys[k].size() || index >= list->size())
+        throw Error(cat(locate(where), "'", keys[k], "' is no place in a list of ", list->size(), " (counted from 0)"));
+      at = &(*list)[index];
+      continue;
+    }
+    if (!at->map() && !at->is_null()) {
+      // A bare word becomes a part with arguments: optimizer=Adam, then optimizer.Adam.learning_rate.
+      if (at->text() && *at->text() == keys[k]) *at = Config(Config::Map{{keys[k], Config()}}, where);
+      else throw Error(cat(locate(where), "'", keys[k], "' stands below ", to_text(*at), ", which has no parts"));
+    }
+    if (!at->find(keys[k])) {
+      Config fresh;
+      fresh.where = fresh.key = where;
+      at->set(keys[k], std::move(fresh));
+    }
+    at = const_cast<Config*>(at->find(keys[k]));
+  }
+  const Where key = at->key;
+  *at = parse_flow(text.substr(equals + 1), where);
+  at->key = key;
+}
+
+Loss read_loss(const Config& config, Mistakes& mistakes) {
+  if (config.text() && (*config.text() == "crossentropy" || *config.text() == "ce")) return Loss(*config.text());
+  return parts<Loss>().read(config, "loss", mistakes);
+}
+
+// A one-key map whose key is a known part is that part; any other map goes by output.
+bool by_output(const Config& config, const Names& names) {
+  const auto* map = config.map();
+  return map && !(map->size() == 1 && names.has(map->front().first));
+}
+
+MetricList read_metrics(const Config& config, Mistakes& mistakes) {
+  std::vector<Metric> metrics;
+  auto one = [&](const Config& item) {
+    if (item.text() && (*item.text() == "crossentropy" || *item.text() == "ce"))
+      return mistakes.add(item.where, "the metric crossentropy must be written with its kind, such as SparseCategoricalCrossentropy");
+    if (Metric metric = parts<Metric>().read(item, "metric", mistakes)) metrics.push_back(metric);
+  };
+  if (const auto* list = config.list()) for (const auto& item : *list) one(item);
+  else if (!config.is_null()) one(config);
+  return metrics;
+}
+
+CompileSettings settings_of(const RunFile& file, Mistakes& mistakes) {
+  const CompileSection& c = file.compile;
+  CompileSettings settings;
+  settings.optimizer = c.optimizer;
+  settings.loss_weights = c.loss_weights;
+  settings.precision = c.precision;
+  settings.freeze = c.freeze;
+  settings.fast_math = c.fast_math;
+  if (file.run.strategy) settings.strategy = *file.run.strategy;
+  if (c.loss.is_null()) mistakes.add(file.run.compile.is_null() ? file.config.where : file.run.compile.where, "compile needs 'loss': what is to be made small");
+  else if (by_output(c.loss, parts<Loss>()))
+    for (const auto& [name, config] : *c.loss.map()) settings.loss.named[name] = read_loss(config, mistakes);
+  else if (const auto* list = c.loss.list()) for (const auto& item : *list) settings.loss.list.push_back(read_loss(item, mistakes));
+  else settings.loss.list.push_back(read_loss(c.loss, mistakes));
+  if (by_output(c.metrics, parts<Metric>()))
+    for (const auto& [name, config] : *c.metrics.map()) settings.output_metrics[name] = read_metrics(config, mistakes);
+  else settings.metrics = read_metrics(c.metrics, mistakes);
+  settings.weighted_metrics = read_metrics(c.weighted_metrics, mistakes);
+  return settings;
+}
+
+// Relative files are looked for beside the run file first.
+void resolve(const Dataset& dataset, const std::string& path) {
+  if (!dataset) return;
+  auto* idx = dataset.get_if<datasets::IDX>();
+  const auto beside = std::filesystem::path(path).parent_path();
+  if (!idx || path.empty() || !idx->directory.empty()) return;
+  if (std::filesystem::exists(beside / idx->images)) idx->directory = beside.string();
+}
+
+// The place of the layer whose trace failed stands in front of what it says.
+[[noreturn]] void raise_placed(const Error& error, const std::map<std::string, Where>& places, const Where& model) {
+  const std::string text = error.what();
+  const std::string name = text.substr(0, std::min(text.find('/'), text.find(" (")));
+  const auto it = places.find(name);
+  throw Error(locate(it == places.end() ? model : it->second) + text);
+}
+
+RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
+  for (const auto& text : overrides) apply_override(file.config, text);
+  Mistakes mistakes;
+  schema_of<RunSection>().read(&file.run, file.config, mistakes);
+  schema_of<CompileSection>().read(&file.compile, file.run.compile, mistakes);
+  schema_of<DataSection>().read(&file.data, file.run.data, mistakes);
+  schema_of<FitSection>().read(&file.fit, file.run.fit, mistakes);
+  if (file.run.model.is_null()) mistakes.add(file.config.where, "the run file needs 'model'");
+  if (file.run.name.empty() || file.run.name.find('/') != std::string::npos || file.run.name.starts_with('.'))
+    mistakes.add(file.config.find("name") ? file.config.find("name")->where : file.config.where, cat("name '", file.run.name, "' cannot be a directory's; leave out '/' and a leading '.'"));
+  std::map<std::string, Where> places;
+  if (mistakes.empty()) {
+    file.settings = settings_of(file, mistakes);
+    file.model = std::make_shared<Model>(read_model(file.run.model, file.run.name, mistakes, places));
+  } else if (!file.run.model.is_null()) {
+    (void)read_model(file.run.model, file.run.name, mistakes, places);
+  }
+  mistakes.raise();
+  resolve(file.data.train, file.path);
+  if (file.data.test) resolve(*file.data.test, file.path);
+  try {
+    file.model->core().seed = file.run.seed;
+    file.model->compile(file.settings);
+  } catch (const RunFailed&) {
+    throw;
+  } catch (const Error& error) {
+    raise_placed(error, places, file.run.model.where);
+  }
+  if (!file.run.initial_weights.empty()) file.model->load_weights(file.run.initial_weights);
+  return file;
+}
+
+}  // namespace
+
+FitOptions RunFile::fit_options() const {
+  FitOptions options;
+  options.batch_size = fit.batch_size;
+  options.epochs = fit.epochs;
+  options.verbose = fit.verbose;
+  options.callbacks = run.callbacks;
+  options.shuffle = fit.shuffle;
+  for (const auto& [label, weight] : fit.class_weight) {
+    const auto number = read_integer(label);
+    if (!number) throw Error(cat("fit: class_weight has the class '", label, "'; classes are whole numbers"));
+    options.class_weight[*number] = weight;
+  }
+  options.initial_epoch = fit.initial_epoch;
+  options.steps_per_epoch = fit.steps_per_epoch;
+  options.validation_steps = fit.validation_steps;
+  options.validation_batch_size = fit.validation_batch_size;
+  options.validation_freq = fit.validation_freq;
+  options.micro_batches = fit.micro_batches;
+  options.seed = run.seed;
+  options.directory = directory();
+  if (data.validation.is_null()) return options;
+  Mistakes mistakes;
+  if (const Config* part = data.validation.find("split")) {
+    field_type<double>().read(&options.validation_split, *part, "validation: 'split'", mistakes);
+    if (data.validation.map()->size() > 1) mistakes.add(data.validation.where, "validation has 'split' alone, or is a dataset");
+  } else if (Dataset dataset = parts<Dataset>().read(data.validation, "validation", mistakes)) {
+    resolve(dataset, path);
+    options.validation_data = dataset;
+  }
+  mistakes.raise();
+  return options;
+}
+
+RunFile read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
+  RunFile file;
+  file.path = path;
+  file.config = read_yaml_file(path);
+  return ready(std::move(file), overrides);
+}
+
+RunFile read_run_text(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
+  RunFile file;
+  file.config = read_yaml(text, name);
+  return ready(std::move(file), overrides);
+}
+
+}  // namespace strata
