@@ -117,7 +117,7 @@ int Check::run(std::ostream& out) const {
   const auto& plan = core.train_plan(batches.types_of(std::min(options.batch_size, reader->size()))).micro.plans[0];
   if (file.data.test) (void)Batches(core, (*file.data.test)->open(), {.batch_size = options.batch_size});
   if (options.validation_data) (void)Batches(core, (*options.validation_data)->open(), {.batch_size = options.batch_size});
-  out << file.path << ": good: " << reader->size() << " rows, " << counted(static_cast<std::int64_t>(plan.launches.size()), "launch") << " a step, arena " << bytes_text(plan.arena_bytes) << "\n";
+  out << file.path << ": good: " << reader->size() << " rows, " << plan.launches.size() << " launches a step, arena " << bytes_text(plan.arena_bytes) << "\n";
   return 0;
 }
 

@@ -38,7 +38,7 @@ std::string slot_text(const Plan& plan, int slot) {
 }  // namespace
 
 std::string Plan::text() const {
-  std::string out = cat("plan ", name, " on ", device.backend, " (", device.isa, ", ", counted(device.threads, "thread"), "): ", counted(static_cast<std::int64_t>(launches.size()), "launch"),
+  std::string out = cat("plan ", name, " on ", device.backend, " (", device.isa, ", ", counted(device.threads, "thread"), "): ", launches.size(), " launches",
                         ", arena ", bytes_text(arena_bytes), " (least ", bytes_text(max_live_bytes), "), compiled in ", duration_text(compile_seconds), "\n");
   double flops = 0;
   for (std::size_t l = 0; l < launches.size(); ++l) {
