@@ -51,7 +51,8 @@ class Reading {
       known[input_name] = symbol;
       last = symbol;
     }
-    if (inputs.size() != 1) last.reset();  // several: the first layer must say which
+    if (map->size() != 1) last.reset();  // several: the first layer must say which
+    if (mistakes_.count() != before) return {};
     const auto end = chain(read.layers, known, last, section.where);
     const auto outputs = named_outputs(read.outputs, known, end);
     if (mistakes_.count() != before || outputs.empty()) return {};

@@ -145,8 +145,12 @@ void resolve(const Dataset& dataset, const std::string& path) {
 
 RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
   for (const auto& text : overrides) apply_override(file.config, text);
+  if (!file.config.map()) throw Error(cat(locate(file.config.where), "a run file is a map: version, model, compile, data, fit; got ", to_text(file.config)));
   Mistakes mistakes;
   schema_of<RunSection>().read(&file.run, file.config, mistakes);
+  // What is missing is missed at the file's beginning.
+  for (Config* section : {&file.run.compile, &file.run.data, &file.run.fit})
+    if (section->is_null()) section->where = file.config.where;
   schema_of<CompileSection>().read(&file.compile, file.run.compile, mistakes);
   schema_of<DataSection>().read(&file.data, file.run.data, mistakes);
   schema_of<FitSection>().read(&file.fit, file.run.fit, mistakes);
