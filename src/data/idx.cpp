@@ -53,6 +53,9 @@ class Bytes {
     const int got = gzread(file_, &more, 1);
     if (got < 0) fail_unpacking();
     if (got > 0) throw Error(cat(path_, ": goes on after the ", read_, " bytes its header announces"));
+    int code = 0;
+    (void)gzerror(file_, &code);
+    if (code != Z_OK && code != Z_STREAM_END) throw Error(cat(path_, ": is cut short: gzip's checksum at its end is missing"));
   }
 
  private:
@@ -90,7 +93,7 @@ Tensor read_idx(const std::string& path) {
     in.take(big, 4, "the header");
     extents.push_back(static_cast<std::int64_t>(big[0]) << 24 | big[1] << 16 | big[2] << 8 | big[3]);
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extents.back()), &bytes) || bytes > most_bytes)
-      throw Error(cat(path, ": announces ", Shape(extents), " of ", dtype, ", more than ", bytes_text(most_bytes)));
+      throw Error(cat(path, ": announces more than ", bytes_text(most_bytes), " of numbers: ", extents.back(), " along axis ", i, " after ", i ? extents[static_cast<std::size_t>(i) - 1] : 1));
   }
   // What is announced must be there before memory is taken for it: gzip packs at most about 1032 to 1.
   const std::uint64_t on_disk = std::filesystem::file_size(path);

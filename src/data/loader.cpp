@@ -100,7 +100,7 @@ bool Loader::next(Batch& batch) {
   if (to_give_ >= batches()) return false;
   if (options_.prefetch == 0) {
     fill(*buffers_[0], to_give_, EpochOrder(options_.seed, static_cast<std::uint64_t>(epoch_), static_cast<std::uint64_t>(row_count())));
-    ++to_give_;
+    to_give_ = buffers_[0]->error ? batches() : to_give_ + 1;
     hand_out(*buffers_[0], batch);
     return true;
   }
