@@ -80,7 +80,7 @@ TEST_CASE("what is wrong with a file is said, with both values") {
   CHECK(said(images.substr(0, 20)) == "images: ends after 20 bytes, in the middle of the numbers; 8 more are announced");
   CHECK(said(images.substr(0, 6)).find("images: ends after 6 bytes, in the middle of the header") == 0);
   CHECK(said(images + "x") == "images: goes on after the 28 bytes its header announces");
-  CHECK(said(header(8, {0xFFFFFFFF, 0xFFFFFFFF, 4})) == "images: announces more than 16 GiB of numbers: 4294967295 along axis 1 after 4294967295");
+  CHECK(said(header(8, {0xFFFFFFFF, 0xFFFFFFFF, 4})) == "images: announces more than 16.0 GiB of numbers: 4294967295 along axis 1 after 4294967295");
   CHECK(said(header(8, {60000, 28, 28})).find("images: announces 47040000 bytes of numbers, but the file has only 16") == 0);
   CHECK(said(images, header(8, {2}) + std::string("\x00\x01", 2)) == "labels: 2 labels for 3 images in images");
   CHECK(said(images, images) == "labels: labels are one number a row, got [3, 2, 2]");
