@@ -111,6 +111,7 @@ Value average_pool2d(Value x, const Pooling& pooling);      // divides by the nu
 // --- families with kernels of their own -----------------------------------------------------------------------------
 Value softmax(Value x, int axis = -1);
 Value log_softmax(Value x, int axis = -1);
+Value log_sum_exp(Value x, int axis = -1);                     // the axis goes
 Value softmax_cross_entropy(Value logits, Value labels);    // [n, k], integer [n] -> [n]: -log softmax at the label
 Values batch_norm(Value x, Value gamma, Value beta, double epsilon);  // last axis: y, mean, variance (biased)
 Value layer_norm(Value x, Value gamma, Value beta, double epsilon);   // over the last axis; gamma and beta may be null
