@@ -8,10 +8,16 @@ namespace strata::losses {
 
 inline constexpr double tiny = 1e-7;  // Keras's epsilon: probabilities are kept this far from 0 and 1
 
+// x between two bounds; where it is cut (or on a bound) it has no gradient.
+inline Value cut(Value x, double low, double high) {
+  Value below = less_equal(x, full_like(x, low)), above = greater_equal(x, full_like(x, high));
+  return select(below, full_like(x, low), select(above, full_like(x, high), x));
+}
+
 // Probabilities brought to sum 1 along an axis and away from 0 and 1, as Keras does before taking logarithms.
 inline Value safe_probabilities(Value p, int axis) {
   p = p / reduce_sum(p, {axis}, true);
-  return minimum(maximum(p, full_like(p, tiny)), full_like(p, 1 - tiny));
+  return cut(p, tiny, 1 - tiny);
 }
 
 // The axis of the classes brought to the end.
@@ -92,7 +98,7 @@ struct BinaryCrossentropy {
     if (from_logits) {
       each = relu(predicted) - predicted * target + softplus(negate(absolute(predicted)));
     } else {
-      Value p = minimum(maximum(predicted, full_like(predicted, tiny)), full_like(predicted, 1 - tiny));
+      Value p = cut(predicted, tiny, 1 - tiny);
       each = negate(target * log(p) + (1.0 - target) * log(1.0 - p));
     }
     return reduce_mean(each, {axis});

@@ -96,9 +96,9 @@ struct SparseCategoricalCrossentropy {
   Values statistics(Scope& s, Value predicted, Value labels, Value weight) const {
     const losses::SparseCategoricalCrossentropy loss{.from_logits = from_logits, .ignore_class = ignore_class, .axis = axis};
     Value values = loss_of(loss, s, predicted, labels, "SparseCategoricalCrossentropy");
-    if (!ignore_class) return mean_statistics(s, values, weight);
-    Value counted = cast(loss.counted(s, reshape(labels, values.shape())), DType::float32);
-    return mean_statistics(s, values * counted, weight ? weight * counted : counted);
+    // As Keras counts: what is ignored adds nothing, but is counted.
+    if (ignore_class) values = select(loss.counted(s, reshape(labels, values.shape())), values, full_like(values, 0));
+    return mean_statistics(s, values, weight);
   }
 };
 
