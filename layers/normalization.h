@@ -13,21 +13,34 @@ struct BatchNormalization {
   std::int64_t axis = -1;
   double momentum = 0.99, epsilon = 0.001;
   bool center = true, scale = true;
-  Initializer beta_initializer = "zeros", gamma_initializer = "ones", moving_mean_initializer = "zeros", moving_variance_initializer = "ones";
+  Initializer beta_initializer = "zeros", gamma_initializer = "ones", moving_mean_initializer = "zeros",
+              moving_variance_initializer = "ones";
   Optional<Regularizer> beta_regularizer = {}, gamma_regularizer = {};
   Optional<Constraint> beta_constraint = {}, gamma_constraint = {};
   static Schema schema() {
     return Schema("BatchNormalization",
-                  "Each channel brought to mean 0 and variance 1 over the batch, times gamma plus beta; outside training by moving averages. Ioffe and Szegedy, 2015. "
-                  "Frozen, it uses its averages in training too. Statistics are over the whole batch, all replicas together.")
-        .computes(DType::float32).masking(Schema::Masking::passes)
-        .arg("axis", &BatchNormalization::axis, "The axis of the channels.").arg("momentum", &BatchNormalization::momentum, "How much of the averages stays at each step.", between(0, 1))
-        .arg("epsilon", &BatchNormalization::epsilon, "Added to the variance.", at_least(0)).arg("center", &BatchNormalization::center, "Whether to add beta.").arg("scale", &BatchNormalization::scale, "Whether to multiply by gamma.")
-        .arg("beta_initializer", &BatchNormalization::beta_initializer, "First values of beta.").arg("gamma_initializer", &BatchNormalization::gamma_initializer, "First values of gamma.")
-        .arg("moving_mean_initializer", &BatchNormalization::moving_mean_initializer, "First moving mean.").arg("moving_variance_initializer", &BatchNormalization::moving_variance_initializer, "First moving variance.")
-        .arg("beta_regularizer", &BatchNormalization::beta_regularizer, "A penalty on beta.").arg("gamma_regularizer", &BatchNormalization::gamma_regularizer, "A penalty on gamma.")
-        .arg("beta_constraint", &BatchNormalization::beta_constraint, "What beta must satisfy.").arg("gamma_constraint", &BatchNormalization::gamma_constraint, "What gamma must satisfy.")
-        .example(+[] { return BatchNormalization{}; }, {{3}}).example(+[] { return BatchNormalization{.axis = 1, .momentum = 0.8, .scale = false}; }, {{2, 3}}).example(+[] { return BatchNormalization{.center = false}; }, {{2, 2, 3}});
+                  "Each channel brought to mean 0 and variance 1 over the batch, times gamma plus beta; outside "
+                  "training by moving averages. Ioffe and Szegedy, 2015. "
+                  "Frozen, it uses its averages in training too. Statistics are over the whole batch, all replicas "
+                  "together.")
+        .computes(DType::float32)
+        .masking(Schema::Masking::passes)
+        .arg("axis", &BatchNormalization::axis, "The axis of the channels.")
+        .arg("momentum", &BatchNormalization::momentum, "How much of the averages stays at each step.", between(0, 1))
+        .arg("epsilon", &BatchNormalization::epsilon, "Added to the variance.", at_least(0))
+        .arg("center", &BatchNormalization::center, "Whether to add beta.")
+        .arg("scale", &BatchNormalization::scale, "Whether to multiply by gamma.")
+        .arg("beta_initializer", &BatchNormalization::beta_initializer, "First values of beta.")
+        .arg("gamma_initializer", &BatchNormalization::gamma_initializer, "First values of gamma.")
+        .arg("moving_mean_initializer", &BatchNormalization::moving_mean_initializer, "First moving mean.")
+        .arg("moving_variance_initializer", &BatchNormalization::moving_variance_initializer, "First moving variance.")
+        .arg("beta_regularizer", &BatchNormalization::beta_regularizer, "A penalty on beta.")
+        .arg("gamma_regularizer", &BatchNormalization::gamma_regularizer, "A penalty on gamma.")
+        .arg("beta_constraint", &BatchNormalization::beta_constraint, "What beta must satisfy.")
+        .arg("gamma_constraint", &BatchNormalization::gamma_constraint, "What gamma must satisfy.")
+        .example(+[] { return BatchNormalization{}; }, {{3}})
+        .example(+[] { return BatchNormalization{.axis = 1, .momentum = 0.8, .scale = false}; }, {{2, 3}})
+        .example(+[] { return BatchNormalization{.center = false}; }, {{2, 2, 3}});
   }
 
   Value call(Scope& s, Value x) const {
@@ -39,17 +52,22 @@ struct BatchNormalization {
         if (i != at) order.push_back(i);
       order.push_back(at);
       back.resize(order.size());
-      for (std::size_t i = 0; i < order.size(); ++i) back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+      for (std::size_t i = 0; i < order.size(); ++i)
+        back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
       x = transpose(x, order);
     }
     const Shape channels{x.shape()[-1]};
     const DType dtype = s.precision().variable == DType::float64 ? DType::float64 : DType::float32;
-    auto weight = [&](const char* name, const Initializer& first, const Optional<Regularizer>& r, const Optional<Constraint>& c) {
-      return cast(s.weight(name, channels, {.initializer = first, .regularizer = r, .constraint = c, .autocast = false}), x.dtype());
+    auto weight = [&](const char* name, const Initializer& first, const Optional<Regularizer>& r,
+                      const Optional<Constraint>& c) {
+      return cast(
+          s.weight(name, channels, {.initializer = first, .regularizer = r, .constraint = c, .autocast = false}),
+          x.dtype());
     };
     Value gamma = scale ? weight("gamma", gamma_initializer, gamma_regularizer, gamma_constraint) : Value{};
     Value beta = center ? weight("beta", beta_initializer, beta_regularizer, beta_constraint) : Value{};
-    Value mean = s.state("moving_mean", {channels, dtype}, moving_mean_initializer), variance = s.state("moving_variance", {channels, dtype}, moving_variance_initializer);
+    Value mean = s.state("moving_mean", {channels, dtype}, moving_mean_initializer),
+          variance = s.state("moving_variance", {channels, dtype}, moving_variance_initializer);
     Value y;
     if (s.training() && s.trainable()) {
       Value batch_mean, batch_variance;
@@ -97,13 +115,28 @@ struct LayerNormalization {
   Optional<Regularizer> beta_regularizer = {}, gamma_regularizer = {};
   Optional<Constraint> beta_constraint = {}, gamma_constraint = {};
   static Schema schema() {
-    return Schema("LayerNormalization", "Each sample brought to mean 0 and variance 1 along some axes, times gamma plus beta. Ba et al., 2016.").computes(DType::float32).masking(Schema::Masking::passes)
-        .arg("axis", &LayerNormalization::axis, "The axis, or axes taken together.").arg("epsilon", &LayerNormalization::epsilon, "Added to the variance.", at_least(0))
-        .arg("center", &LayerNormalization::center, "Whether to add beta.").arg("scale", &LayerNormalization::scale, "Whether to multiply by gamma.")
-        .arg("beta_initializer", &LayerNormalization::beta_initializer, "First values of beta.").arg("gamma_initializer", &LayerNormalization::gamma_initializer, "First values of gamma.")
-        .arg("beta_regularizer", &LayerNormalization::beta_regularizer, "A penalty on beta.").arg("gamma_regularizer", &LayerNormalization::gamma_regularizer, "A penalty on gamma.")
-        .arg("beta_constraint", &LayerNormalization::beta_constraint, "What beta must satisfy.").arg("gamma_constraint", &LayerNormalization::gamma_constraint, "What gamma must satisfy.")
-        .example(+[] { return LayerNormalization{}; }, {{4}}).example(+[] { return LayerNormalization{.axis = Ints{1, 2}, .center = false}; }, {{2, 3}}).example(+[] { return LayerNormalization{.axis = 1}; }, {{3, 2}});
+    return Schema(
+               "LayerNormalization",
+               "Each sample brought to mean 0 and variance 1 along some axes, times gamma plus beta. Ba et al., 2016.")
+        .computes(DType::float32)
+        .masking(Schema::Masking::passes)
+        .arg("axis", &LayerNormalization::axis, "The axis, or axes taken together.")
+        .arg("epsilon", &LayerNormalization::epsilon, "Added to the variance.", at_least(0))
+        .arg("center", &LayerNormalization::center, "Whether to add beta.")
+        .arg("scale", &LayerNormalization::scale, "Whether to multiply by gamma.")
+        .arg("beta_initializer", &LayerNormalization::beta_initializer, "First values of beta.")
+        .arg("gamma_initializer", &LayerNormalization::gamma_initializer, "First values of gamma.")
+        .arg("beta_regularizer", &LayerNormalization::beta_regularizer, "A penalty on beta.")
+        .arg("gamma_regularizer", &LayerNormalization::gamma_regularizer, "A penalty on gamma.")
+        .arg("beta_constraint", &LayerNormalization::beta_constraint, "What beta must satisfy.")
+        .arg("gamma_constraint", &LayerNormalization::gamma_constraint, "What gamma must satisfy.")
+        .example(+[] { return LayerNormalization{}; }, {{4}})
+        .example(
+            +[] {
+              return LayerNormalization{.axis = Ints{1, 2}, .center = false};
+            },
+            {{2, 3}})
+        .example(+[] { return LayerNormalization{.axis = 1}; }, {{3, 2}});
   }
   Value call(Scope& s, Value x) const {
     const int rank = x.shape().rank();
@@ -112,15 +145,19 @@ struct LayerNormalization {
     std::sort(axes.begin(), axes.end());
     Shape own;
     for (const auto a : axes) own = own.append(x.shape()[static_cast<int>(a)]);
-    auto weight = [&](const char* name, const Initializer& first, const Optional<Regularizer>& r, const Optional<Constraint>& c) {
-      return cast(s.weight(name, own, {.initializer = first, .regularizer = r, .constraint = c, .autocast = false}), x.dtype());
+    auto weight = [&](const char* name, const Initializer& first, const Optional<Regularizer>& r,
+                      const Optional<Constraint>& c) {
+      return cast(s.weight(name, own, {.initializer = first, .regularizer = r, .constraint = c, .autocast = false}),
+                  x.dtype());
     };
     Value gamma = scale ? weight("gamma", gamma_initializer, gamma_regularizer, gamma_constraint) : Value{};
     Value beta = center ? weight("beta", beta_initializer, beta_regularizer, beta_constraint) : Value{};
     if (axes.size() == 1 && axes[0] == rank - 1) return layer_norm(x, gamma, beta, epsilon);
-    Value mean = reduce_mean(x, axes, true), variance = reduce_mean(square(x - mean), axes, true), y = (x - mean) * rsqrt(variance + epsilon);
+    Value mean = reduce_mean(x, axes, true), variance = reduce_mean(square(x - mean), axes, true),
+          y = (x - mean) * rsqrt(variance + epsilon);
     Shape across;
-    for (int i = 0; i < rank; ++i) across = across.append(std::find(axes.begin(), axes.end(), i) != axes.end() ? x.shape()[i] : 1);
+    for (int i = 0; i < rank; ++i)
+      across = across.append(std::find(axes.begin(), axes.end(), i) != axes.end() ? x.shape()[i] : 1);
     if (gamma) y = y * reshape(gamma, across);
     return beta ? y + reshape(beta, across) : y;
   }
@@ -130,13 +167,20 @@ struct RMSNormalization {
   Ints axis = -1;
   double epsilon = 1e-6;
   static Schema schema() {
-    return Schema("RMSNormalization", "Each sample divided by its root mean square along some axes, times a learned scale. Zhang and Sennrich, 2019.").computes(DType::float32).masking(Schema::Masking::passes)
-        .arg("axis", &RMSNormalization::axis, "The axis, or axes taken together.").arg("epsilon", &RMSNormalization::epsilon, "Added to the mean square.", at_least(0)).example(+[] { return RMSNormalization{}; }, {{4}});
+    return Schema("RMSNormalization",
+                  "Each sample divided by its root mean square along some axes, times a learned scale. Zhang and "
+                  "Sennrich, 2019.")
+        .computes(DType::float32)
+        .masking(Schema::Masking::passes)
+        .arg("axis", &RMSNormalization::axis, "The axis, or axes taken together.")
+        .arg("epsilon", &RMSNormalization::epsilon, "Added to the mean square.", at_least(0))
+        .example(+[] { return RMSNormalization{}; }, {{4}});
   }
   Value call(Scope& s, Value x) const {
     Shape own, across;
     for (int i = 0; i < x.shape().rank(); ++i) {
-      const bool in = std::any_of(axis.values.begin(), axis.values.end(), [&](std::int64_t a) { return x.shape().axis(static_cast<int>(a)) == i; });
+      const bool in = std::any_of(axis.values.begin(), axis.values.end(),
+                                  [&](std::int64_t a) { return x.shape().axis(static_cast<int>(a)) == i; });
       if (in) own = own.append(x.shape()[i]);
       across = across.append(in ? x.shape()[i] : 1);
     }

@@ -23,10 +23,16 @@ struct MaxPooling2D {
   Optional<Pair> strides = {};
   std::string padding = "valid", data_format = "channels_last";
   static Schema schema() {
-    return Schema("MaxPooling2D", "The largest of each window.").alias("MaxPool2D")
-        .arg("pool_size", &MaxPooling2D::pool_size, "Height and width of the window.", at_least(1)).arg("strides", &MaxPooling2D::strides, "Steps down and across; the window's size when not given.", at_least(1))
-        .arg("padding", &MaxPooling2D::padding, "same: windows over the edge count what is there.", one_of({"valid", "same"})).arg("data_format", &MaxPooling2D::data_format, "Where the channels are.", one_of({"channels_last", "channels_first"}))
-        .example(+[] { return MaxPooling2D{}; }, {{4, 4, 2}}).example(+[] { return MaxPooling2D{.pool_size = Pair(3, 2), .strides = 2, .padding = "same"}; }, {{5, 5, 1}});
+    return Schema("MaxPooling2D", "The largest of each window.")
+        .alias("MaxPool2D")
+        .arg("pool_size", &MaxPooling2D::pool_size, "Height and width of the window.", at_least(1))
+        .arg("strides", &MaxPooling2D::strides, "Steps down and across; the window's size when not given.", at_least(1))
+        .arg("padding", &MaxPooling2D::padding, "same: windows over the edge count what is there.",
+             one_of({"valid", "same"}))
+        .arg("data_format", &MaxPooling2D::data_format, "Where the channels are.",
+             one_of({"channels_last", "channels_first"}))
+        .example(+[] { return MaxPooling2D{}; }, {{4, 4, 2}})
+        .example(+[] { return MaxPooling2D{.pool_size = Pair(3, 2), .strides = 2, .padding = "same"}; }, {{5, 5, 1}});
   }
   Value call(Scope&, Value x) const {
     x = to_channels_last(x, data_format);
@@ -39,10 +45,17 @@ struct AveragePooling2D {
   Optional<Pair> strides = {};
   std::string padding = "valid", data_format = "channels_last";
   static Schema schema() {
-    return Schema("AveragePooling2D", "The mean of each window; with same padding of what is really there.").alias("AvgPool2D")
-        .arg("pool_size", &AveragePooling2D::pool_size, "Height and width of the window.", at_least(1)).arg("strides", &AveragePooling2D::strides, "Steps down and across; the window's size when not given.", at_least(1))
-        .arg("padding", &AveragePooling2D::padding, "same: windows over the edge count what is there.", one_of({"valid", "same"})).arg("data_format", &AveragePooling2D::data_format, "Where the channels are.", one_of({"channels_last", "channels_first"}))
-        .example(+[] { return AveragePooling2D{}; }, {{4, 4, 2}}).example(+[] { return AveragePooling2D{.pool_size = 3, .strides = 2, .padding = "same"}; }, {{5, 4, 1}});
+    return Schema("AveragePooling2D", "The mean of each window; with same padding of what is really there.")
+        .alias("AvgPool2D")
+        .arg("pool_size", &AveragePooling2D::pool_size, "Height and width of the window.", at_least(1))
+        .arg("strides", &AveragePooling2D::strides, "Steps down and across; the window's size when not given.",
+             at_least(1))
+        .arg("padding", &AveragePooling2D::padding, "same: windows over the edge count what is there.",
+             one_of({"valid", "same"}))
+        .arg("data_format", &AveragePooling2D::data_format, "Where the channels are.",
+             one_of({"channels_last", "channels_first"}))
+        .example(+[] { return AveragePooling2D{}; }, {{4, 4, 2}})
+        .example(+[] { return AveragePooling2D{.pool_size = 3, .strides = 2, .padding = "same"}; }, {{5, 4, 1}});
   }
   Value call(Scope&, Value x) const {
     x = to_channels_last(x, data_format);
@@ -58,9 +71,13 @@ struct GlobalAveragePooling2D {
   std::string data_format = "channels_last";
   bool keepdims = false;
   static Schema schema() {
-    return Schema("GlobalAveragePooling2D", "The mean over the whole image.").alias("GlobalAvgPool2D")
-        .arg("data_format", &GlobalAveragePooling2D::data_format, "Where the channels are.", one_of({"channels_last", "channels_first"})).arg("keepdims", &GlobalAveragePooling2D::keepdims, "Whether height and width stay, as 1.")
-        .example(+[] { return GlobalAveragePooling2D{}; }, {{3, 2, 2}}).example(+[] { return GlobalAveragePooling2D{.keepdims = true}; }, {{2, 2, 3}});
+    return Schema("GlobalAveragePooling2D", "The mean over the whole image.")
+        .alias("GlobalAvgPool2D")
+        .arg("data_format", &GlobalAveragePooling2D::data_format, "Where the channels are.",
+             one_of({"channels_last", "channels_first"}))
+        .arg("keepdims", &GlobalAveragePooling2D::keepdims, "Whether height and width stay, as 1.")
+        .example(+[] { return GlobalAveragePooling2D{}; }, {{3, 2, 2}})
+        .example(+[] { return GlobalAveragePooling2D{.keepdims = true}; }, {{2, 2, 3}});
   }
   Value call(Scope&, Value x) const {
     if (x.shape().rank() != 4) throw Error(cat("takes images [batch, height, width, channels], got ", x.shape()));
@@ -72,8 +89,11 @@ struct GlobalMaxPooling2D {
   std::string data_format = "channels_last";
   bool keepdims = false;
   static Schema schema() {
-    return Schema("GlobalMaxPooling2D", "The largest over the whole image.").alias("GlobalMaxPool2D")
-        .arg("data_format", &GlobalMaxPooling2D::data_format, "Where the channels are.", one_of({"channels_last", "channels_first"})).arg("keepdims", &GlobalMaxPooling2D::keepdims, "Whether height and width stay, as 1.")
+    return Schema("GlobalMaxPooling2D", "The largest over the whole image.")
+        .alias("GlobalMaxPool2D")
+        .arg("data_format", &GlobalMaxPooling2D::data_format, "Where the channels are.",
+             one_of({"channels_last", "channels_first"}))
+        .arg("keepdims", &GlobalMaxPooling2D::keepdims, "Whether height and width stay, as 1.")
         .example(+[] { return GlobalMaxPooling2D{}; }, {{3, 2, 2}});
   }
   Value call(Scope&, Value x) const {

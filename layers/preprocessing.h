@@ -10,7 +10,11 @@ struct Rescaling {
   double scale = 0;
   double offset = 0;
   static Schema schema() {
-    return Schema("Rescaling", "x * scale + offset.").masking(Schema::Masking::passes).arg("scale", &Rescaling::scale, "The factor, such as 1/255.", not_zero()).arg("offset", &Rescaling::offset, "What is added.").example(+[] { return Rescaling{.scale = 0.5, .offset = -1}; }, {{3}});
+    return Schema("Rescaling", "x * scale + offset.")
+        .masking(Schema::Masking::passes)
+        .arg("scale", &Rescaling::scale, "The factor, such as 1/255.", not_zero())
+        .arg("offset", &Rescaling::offset, "What is added.")
+        .example(+[] { return Rescaling{.scale = 0.5, .offset = -1}; }, {{3}});
   }
   Value call(Scope&, Value x) const {
     Value y = x * scale;

@@ -14,7 +14,11 @@ struct UnitNormalization {
         .masking(Schema::Masking::passes)
         .arg("axis", &UnitNormalization::axis, "The axis, or axes taken together.")
         .example([] { return UnitNormalization{}; }, {{4}})
-        .example([] { return UnitNormalization{.axis = Ints{1, 2}}; }, {{2, 3}});
+        .example(
+            [] {
+              return UnitNormalization{.axis = Ints{1, 2}};
+            },
+            {{2, 3}});
   }
 
   Value call(Scope&, Value x) const {

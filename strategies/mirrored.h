@@ -9,8 +9,12 @@ namespace strata::strategies {
 struct MirroredStrategy {
   std::vector<std::string> devices = {};
   static Schema schema() {
-    return Schema("MirroredStrategy", "A replica on each device, with all weights and a part of each batch's rows. The result is one device's.")
-        .arg("devices", &MirroredStrategy::devices, "Their names; one name alone with a number, such as cpu:4, means that many virtual replicas on it. Empty: all GPUs, else one CPU.")
+    return Schema("MirroredStrategy",
+                  "A replica on each device, with all weights and a part of each batch's rows. The result is one "
+                  "device's.")
+        .arg("devices", &MirroredStrategy::devices,
+             "Their names; one name alone with a number, such as cpu:4, means that many virtual replicas on it. Empty: "
+             "all GPUs, else one CPU.")
         .example(+[] { return MirroredStrategy{.devices = {"cpu:2"}}; });
   }
   Mesh mesh(const Devices& available) const {
@@ -20,7 +24,9 @@ struct MirroredStrategy {
         if (device.backend == available.at(0).backend) chosen.push_back(device);
     } else if (devices.size() == 1 && devices[0].find(':') != std::string::npos) {
       const Device named = device_named(devices[0]);
-      if (named.index < 1) throw Error(cat("MirroredStrategy: devices '", devices[0], "' would be no replicas; write ", named.backend, ":2 for two"));
+      if (named.index < 1)
+        throw Error(cat("MirroredStrategy: devices '", devices[0], "' would be no replicas; write ", named.backend,
+                        ":2 for two"));
       for (int i = 0; i < named.index; ++i) chosen.push_back({named.backend, i});
     } else {
       for (const std::string& name : devices) chosen.push_back(device_named(name));

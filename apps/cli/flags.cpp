@@ -40,8 +40,11 @@ Config read_flags(const Schema& schema, std::span<const std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (!word.starts_with("--")) {
-      while (positional < schema.args.size() && (config.find(schema.args[positional].name) || takes_list(schema.args[positional]))) ++positional;
-      if (positional == schema.args.size()) throw UsageError(cat("strata ", schema.name, ": nothing takes '", word, "'"));
+      while (positional < schema.args.size() &&
+             (config.find(schema.args[positional].name) || takes_list(schema.args[positional])))
+        ++positional;
+      if (positional == schema.args.size())
+        throw UsageError(cat("strata ", schema.name, ": nothing takes '", word, "'"));
       give(schema.args[positional++], word);
       continue;
     }
@@ -64,7 +67,8 @@ std::string help_of(const Schema& schema) {
   for (const auto& arg : schema.args) {
     text += cat("\n  ", flag_of(arg), "   ", arg.doc);
     if (!arg.rule.choices.empty()) text += cat(" One of ", listed(arg.rule.choices, "or"), ".");
-    const bool plain = arg.fallback.is_null() || (arg.fallback.text() && arg.fallback.text()->empty()) || arg.fallback.list();
+    const bool plain =
+        arg.fallback.is_null() || (arg.fallback.text() && arg.fallback.text()->empty()) || arg.fallback.list();
     if (!arg.required && !plain) text += cat(" Default ", to_text(arg.fallback), ".");
   }
   return text + (schema.args.empty() ? "" : "\n");
@@ -75,8 +79,11 @@ std::string help_of_all() {
   const auto& verbs = parts<Verb>();
   std::size_t width = 0;
   for (const auto& name : verbs.names()) width = std::max(width, name.size());
-  for (const auto& name : verbs.names()) text += cat("  ", name, std::string(width - name.size() + 2, ' '), verbs.schema(name).doc, "\n");
-  return text + "\n  strata VERB --help tells more. Exit codes: 0 done, 1 the input is wrong, 2 usage, 3 the run failed, 70 a bug of strata.\n";
+  for (const auto& name : verbs.names())
+    text += cat("  ", name, std::string(width - name.size() + 2, ' '), verbs.schema(name).doc, "\n");
+  return text +
+         "\n  strata VERB --help tells more. Exit codes: 0 done, 1 the input is wrong, 2 usage, 3 the run failed, 70 a "
+         "bug of strata.\n";
 }
 
 }  // namespace strata

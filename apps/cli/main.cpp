@@ -18,7 +18,9 @@ int run(const std::vector<std::string>& words) {
     return words.empty() ? 2 : 0;
   }
   const auto& verbs = parts<Verb>();
-  if (!verbs.has(words[0])) throw UsageError(cat("strata has no verb '", words[0], "'", did_you_mean(words[0], verbs.names()), "; verbs are ", listed(verbs.names())));
+  if (!verbs.has(words[0]))
+    throw UsageError(cat("strata has no verb '", words[0], "'", did_you_mean(words[0], verbs.names()), "; verbs are ",
+                         listed(verbs.names())));
   const Schema& schema = verbs.schema(words[0]);
   for (const auto& word : words)
     if (word == "--help" || word == "-h") {

@@ -13,7 +13,9 @@ namespace strata {
 struct VerbKind {
   static constexpr std::string_view word = "verb";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, std::ostream& out) { { t.run(out) } -> std::same_as<int>; };
+  template <class T> static constexpr bool fits = requires(const T& t, std::ostream& out) {
+    { t.run(out) } -> std::same_as<int>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     int run(std::ostream& out) const override { return part.run(out); }

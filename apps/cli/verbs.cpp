@@ -6,10 +6,10 @@
 #include <fstream>
 #include <iostream>
 
+#include "backends/backend.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "backends/backend.h"
 #include "model/batches.h"
 #include "model/run_file.h"
 #include "schema/reference.h"
@@ -58,15 +58,20 @@ int Train::run(std::ostream& out) const {
   AtomicFile resolved(file.directory() + "/config.yaml");
   resolved.write(write_yaml(file.config, true));
   resolved.commit();
-  const bool logged = std::any_of(options.callbacks.begin(), options.callbacks.end(), [](const Callback& c) { return c.get_if<callbacks::CSVLogger>() != nullptr; });
+  const bool logged = std::any_of(options.callbacks.begin(), options.callbacks.end(),
+                                  [](const Callback& c) { return c.get_if<callbacks::CSVLogger>() != nullptr; });
   if (!logged) options.callbacks.push_back(callbacks::CSVLogger{});
   const History history = file.model->fit(file.data.train, options);
   file.model->save_weights(file.weights_file());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size()), "epoch"), " in ", duration_text(seconds), "; weights in ", file.weights_file()));
+  note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size()), "epoch"), " in ",
+           duration_text(seconds), "; weights in ", file.weights_file()));
   if (file.data.test) {
     const auto rows = (*file.data.test)->open()->size();
-    out << "test " << figures_text(file.model->evaluate(*file.data.test, {.batch_size = options.validation_batch_size.value_or(options.batch_size)})) << " (" << rows << " rows)\n";
+    out << "test "
+        << figures_text(file.model->evaluate(
+               *file.data.test, {.batch_size = options.validation_batch_size.value_or(options.batch_size)}))
+        << " (" << rows << " rows)\n";
   }
   return 0;
 }
@@ -75,7 +80,10 @@ int Evaluate::run(std::ostream& out) const {
   RunFile file = read_run_file(run_file, set);
   load(file, weights);
   const Dataset& from = data_named(file, data);
-  out << data << " " << figures_text(file.model->evaluate(from, {.batch_size = file.fit.validation_batch_size.value_or(file.fit.batch_size)})) << " (" << from->open()->size() << " rows)\n";
+  out << data << " "
+      << figures_text(
+             file.model->evaluate(from, {.batch_size = file.fit.validation_batch_size.value_or(file.fit.batch_size)}))
+      << " (" << from->open()->size() << " rows)\n";
   return 0;
 }
 
@@ -116,8 +124,10 @@ int Check::run(std::ostream& out) const {
   Batches batches(core, reader, {.batch_size = options.batch_size});
   const auto& plan = core.train_plan(batches.types_of(std::min(options.batch_size, reader->size()))).micro.plans[0];
   if (file.data.test) (void)Batches(core, (*file.data.test)->open(), {.batch_size = options.batch_size});
-  if (options.validation_data) (void)Batches(core, (*options.validation_data)->open(), {.batch_size = options.batch_size});
-  out << file.path << ": good: " << reader->size() << " rows, " << plan.launches.size() << " launches a step, arena " << bytes_text(plan.arena_bytes) << "\n";
+  if (options.validation_data)
+    (void)Batches(core, (*options.validation_data)->open(), {.batch_size = options.batch_size});
+  out << file.path << ": good: " << reader->size() << " rows, " << plan.launches.size() << " launches a step, arena "
+      << bytes_text(plan.arena_bytes) << "\n";
   return 0;
 }
 
@@ -149,13 +159,17 @@ int Describe::run(std::ostream& out) const {
   using Show = int (*)(const std::string&, std::ostream&);
   static const std::map<std::string, Show> kinds{
       {"layer", [](const std::string& n, std::ostream& o) { return describe<Layer>(parts<Layer>(), n, o); }},
-      {"optimizer", [](const std::string& n, std::ostream& o) { return describe<Optimizer>(parts<Optimizer>(), n, o); }},
+      {"optimizer",
+       [](const std::string& n, std::ostream& o) { return describe<Optimizer>(parts<Optimizer>(), n, o); }},
       {"loss", [](const std::string& n, std::ostream& o) { return describe<Loss>(parts<Loss>(), n, o); }},
       {"metric", [](const std::string& n, std::ostream& o) { return describe<Metric>(parts<Metric>(), n, o); }},
       {"schedule", [](const std::string& n, std::ostream& o) { return describe<Schedule>(parts<Schedule>(), n, o); }},
-      {"initializer", [](const std::string& n, std::ostream& o) { return describe<Initializer>(parts<Initializer>(), n, o); }},
-      {"regularizer", [](const std::string& n, std::ostream& o) { return describe<Regularizer>(parts<Regularizer>(), n, o); }},
-      {"constraint", [](const std::string& n, std::ostream& o) { return describe<Constraint>(parts<Constraint>(), n, o); }},
+      {"initializer",
+       [](const std::string& n, std::ostream& o) { return describe<Initializer>(parts<Initializer>(), n, o); }},
+      {"regularizer",
+       [](const std::string& n, std::ostream& o) { return describe<Regularizer>(parts<Regularizer>(), n, o); }},
+      {"constraint",
+       [](const std::string& n, std::ostream& o) { return describe<Constraint>(parts<Constraint>(), n, o); }},
       {"callback", [](const std::string& n, std::ostream& o) { return describe<Callback>(parts<Callback>(), n, o); }},
       {"dataset", [](const std::string& n, std::ostream& o) { return describe<Dataset>(parts<Dataset>(), n, o); }},
       {"strategy", [](const std::string& n, std::ostream& o) { return describe<Strategy>(parts<Strategy>(), n, o); }}};
@@ -173,7 +187,8 @@ int Devices::run(std::ostream& out) const {
   for (const auto& name : backend_names())
     for (const auto& device : backend(name).devices()) {
       const DeviceModel model = backend(name).model(device);
-      out << to_text(device) << "  " << model.isa << ", " << counted(model.threads, "thread") << ", " << bytes_text(backend(name).free_bytes(device)) << " free\n";
+      out << to_text(device) << "  " << model.isa << ", " << counted(model.threads, "thread") << ", "
+          << bytes_text(backend(name).free_bytes(device)) << " free\n";
     }
   return 0;
 }

@@ -8,10 +8,8 @@ using namespace strata;
 
 int main() {
   const Synthetic data{.rows = 2000, .shape = {16}, .classes = 4};
-  Sequential model({16}, {
-      Dense{.units = 32, .activation = "relu"},
-      Dropout{.rate = 0.2},
-      named("logits", Dense{.units = 4})});
+  Sequential model(
+      {16}, {Dense{.units = 32, .activation = "relu"}, Dropout{.rate = 0.2}, named("logits", Dense{.units = 4})});
   std::cout << model.summary();
   model.compile({.optimizer = Adam{.learning_rate = 3e-3},
                  .loss = SparseCategoricalCrossentropy{.from_logits = true},

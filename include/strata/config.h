@@ -41,22 +41,22 @@ class Config {
   const std::string* text() const { return std::get_if<std::string>(&data); }
   const List* list() const { return std::get_if<List>(&data); }
   const Map* map() const { return std::get_if<Map>(&data); }
-  const Config* find(std::string_view word) const;      // in a map; null when absent or no map
-  void set(std::string_view word, Config value);        // in a map (null becomes one): replaces or appends
-  void set_entry(std::string word, Config value);       // appends without looking for the key
+  const Config* find(std::string_view word) const;  // in a map; null when absent or no map
+  void set(std::string_view word, Config value);    // in a map (null becomes one): replaces or appends
+  void set_entry(std::string word, Config value);   // appends without looking for the key
 
-  Config at(const Where& place) const;                // a copy that stands elsewhere
+  Config at(const Where& place) const;  // a copy that stands elsewhere
 
   bool operator==(const Config& other) const { return data == other.data; }  // where it stood does not count
 
   Data data;
   Where where;
-  Where key;            // where the key stood, for a map's entry
-  bool plain = false;   // unquoted text from a file
+  Where key;           // where the key stood, for a map's entry
+  bool plain = false;  // unquoted text from a file
 };
 
-std::string to_text(const Config& config);             // one line, flow style: {units: 10, activation: relu}
+std::string to_text(const Config& config);  // one line, flow style: {units: 10, activation: relu}
 Config parse_flow(std::string_view text, const Where& where = {});  // reads what to_text writes; Error with column
-std::string locate(const Where& where);                // "configs/mnist.yaml:14:14: ", "--set: " or ""
+std::string locate(const Where& where);                             // "configs/mnist.yaml:14:14: ", "--set: " or ""
 
 }  // namespace strata

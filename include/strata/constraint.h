@@ -11,7 +11,9 @@ namespace strata {
 struct ConstraintKind {
   static constexpr std::string_view word = "constraint";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, Value x) { { t.apply(x) } -> std::same_as<Value>; };
+  template <class T> static constexpr bool fits = requires(const T& t, Value x) {
+    { t.apply(x) } -> std::same_as<Value>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     Value apply(Value x) const override { return part.apply(x); }

@@ -20,7 +20,7 @@ struct DataField {
   std::string name;
   Role role = Role::input;
   Type type;
-  std::int64_t classes = 0;                        // of a label; 0: not a label, or not known
+  std::int64_t classes = 0;  // of a label; 0: not a label, or not known
   std::vector<std::string> class_names;
 };
 
@@ -28,7 +28,7 @@ struct DataField {
 class Reader {
  public:
   virtual ~Reader() = default;
-  virtual std::int64_t size() const = 0;           // rows
+  virtual std::int64_t size() const = 0;  // rows
   virtual const std::vector<DataField>& fields() const = 0;
   // Copies row `row` (0 … size()-1) of each field to the addresses given, in the order of fields(). Error: the file and
   // the row, when the data is bad.
@@ -38,13 +38,15 @@ class Reader {
 struct DatasetKind {
   static constexpr std::string_view word = "dataset";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t) { { t.open() } -> std::same_as<std::shared_ptr<const Reader>>; };
+  template <class T> static constexpr bool fits = requires(const T& t) {
+    { t.open() } -> std::same_as<std::shared_ptr<const Reader>>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     std::shared_ptr<const Reader> open() const override { return part.open(); }
   };
   virtual ~DatasetKind() = default;
-  virtual std::shared_ptr<const Reader> open() const = 0;   // Error: what is wrong with the files
+  virtual std::shared_ptr<const Reader> open() const = 0;  // Error: what is wrong with the files
 };
 
 using Dataset = Part<DatasetKind>;

@@ -18,8 +18,8 @@ struct Device {
   auto operator<=>(const Device&) const = default;
 };
 
-std::string to_text(const Device& device);      // "cuda:1"
-Device device_named(std::string_view name);     // Error when it is no "backend" or "backend:number"
+std::string to_text(const Device& device);   // "cuda:1"
+Device device_named(std::string_view name);  // Error when it is no "backend" or "backend:number"
 
 // A block of one device's memory, owned by whoever holds the pointer and freed by the backend that made it. The
 // address is valid on that device only; the host may touch it only when `host` is true.

@@ -14,17 +14,17 @@ namespace strata {
 // `opaque` is memory whose format only the kernel that wrote it and its gradient know; `none` stands for "no value".
 enum class DType : std::uint8_t { none, float32, float16, bfloat16, float64, int32, int64, uint8, boolean, opaque };
 
-std::size_t size_of(DType dtype);               // bytes of one element; 0 for none and opaque
+std::size_t size_of(DType dtype);  // bytes of one element; 0 for none and opaque
 bool is_floating(DType dtype);
-bool is_integer(DType dtype);                   // int32, int64, uint8
-std::string to_text(DType dtype);               // "float32"; boolean is "bool"
-DType dtype_named(std::string_view name);       // Error with the nearest name
+bool is_integer(DType dtype);              // int32, int64, uint8
+std::string to_text(DType dtype);          // "float32"; boolean is "bool"
+DType dtype_named(std::string_view name);  // Error with the nearest name
 
 float float16_to_float(std::uint16_t bits);
-std::uint16_t float_to_float16(float value);    // to nearest, ties to even
+std::uint16_t float_to_float16(float value);  // to nearest, ties to even
 float bfloat16_to_float(std::uint16_t bits);
-std::uint16_t float_to_bfloat16(float value);   // to nearest, ties to even; NaN stays NaN
-double round_to(DType dtype, double value);     // the value as that type would hold it (integers truncate)
+std::uint16_t float_to_bfloat16(float value);  // to nearest, ties to even; NaN stays NaN
+double round_to(DType dtype, double value);    // the value as that type would hold it (integers truncate)
 
 // What a tensor is, apart from its contents.
 struct Type {
@@ -37,6 +37,6 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-std::string to_text(const Type& type);          // "float32[128, 10]"
+std::string to_text(const Type& type);  // "float32[128, 10]"
 
 }  // namespace strata

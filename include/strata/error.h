@@ -52,7 +52,9 @@ class Piece {
   Piece(double value) : text_(to_text(value)) {}
   Piece(float value) : text_(to_text(static_cast<double>(value))) {}
   template <class T>
-    requires requires(const T& value) { { to_text(value) } -> std::same_as<std::string>; }
+    requires requires(const T& value) {
+      { to_text(value) } -> std::same_as<std::string>;
+    }
   Piece(const T& value) : text_(to_text(value)) {}
 
   const std::string& text() const { return text_; }
@@ -64,10 +66,7 @@ class Piece {
 std::string join(std::initializer_list<Piece> pieces);
 
 // The pieces one after the other: cat("got ", shape, ", wanted rank ", 4).
-template <class... Pieces>
-std::string cat(const Pieces&... pieces) {
-  return join({Piece(pieces)...});
-}
+template <class... Pieces> std::string cat(const Pieces&... pieces) { return join({Piece(pieces)...}); }
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& message);
 

@@ -13,9 +13,9 @@ namespace strata {
 
 // The arguments every layer takes beside its own.
 struct LayerCommon {
-  std::string name = {};                                   // default: the class name in snake case, numbered within the model
+  std::string name = {};  // default: the class name in snake case, numbered within the model
   bool trainable = true;
-  std::string dtype = {};                             // a precision policy of its own: "float32", "mixed_bfloat16"
+  std::string dtype = {};  // a precision policy of its own: "float32", "mixed_bfloat16"
   Optional<Regularizer> activity_regularizer = {};
   static Schema schema();
 };
@@ -23,18 +23,26 @@ struct LayerCommon {
 struct LayerKind {
   static constexpr std::string_view word = "layer";
   using Common = LayerCommon;
-  template <class T> static constexpr bool one = requires(const T& t, Scope& s, Value x) { { t.call(s, x) } -> std::same_as<Value>; };
-  template <class T> static constexpr bool many = requires(const T& t, Scope& s, std::span<const Value> x) { t.call(s, x); };
+  template <class T> static constexpr bool one = requires(const T& t, Scope& s, Value x) {
+    { t.call(s, x) } -> std::same_as<Value>;
+  };
+  template <class T> static constexpr bool many = requires(const T& t, Scope& s, std::span<const Value> x) {
+    t.call(s, x);
+  };
   template <class T> static constexpr bool fits = one<T> || many<T>;
   template <class T, class Base> struct Holds : Base {
     T part;
     using LayerKind::call;
     Values call(Scope& scope, std::span<const Value> inputs) const override {
       if constexpr (many<T>) {
-        if constexpr (requires { { part.call(scope, inputs) } -> std::same_as<Values>; }) return part.call(scope, inputs);
+        if constexpr (requires {
+                        { part.call(scope, inputs) } -> std::same_as<Values>;
+                      })
+          return part.call(scope, inputs);
         else return {part.call(scope, inputs)};
       } else {
-        if (inputs.size() != 1) throw Error(cat(scope.path(), " (", schema_of<T>().name, "): takes one input, got ", inputs.size()));
+        if (inputs.size() != 1)
+          throw Error(cat(scope.path(), " (", schema_of<T>().name, "): takes one input, got ", inputs.size()));
         return {part.call(scope, inputs[0])};
       }
     }
@@ -43,12 +51,14 @@ struct LayerKind {
       if constexpr (requires_mask) return part.mask(scope, inputs, output);
       else return {};
     }
-    static constexpr bool requires_mask = requires(const T& t, Scope& s, std::span<const Value> in, Value y) { { t.mask(s, in, y) } -> std::same_as<Value>; };
+    static constexpr bool requires_mask = requires(const T& t, Scope& s, std::span<const Value> in, Value y) {
+      { t.mask(s, in, y) } -> std::same_as<Value>;
+    };
   };
   virtual ~LayerKind() = default;
   virtual Values call(Scope& scope, std::span<const Value> inputs) const = 0;
   Value call(Scope& scope, Value x) const { return call(scope, std::span<const Value>(&x, 1))[0]; }
-  virtual bool masks() const = 0;                     // whether mask() is the part's own
+  virtual bool masks() const = 0;  // whether mask() is the part's own
   virtual Value mask(Scope& scope, std::span<const Value> inputs, Value output) const = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace strata {
 
 struct LossCommon {
-  std::string reduction = "sum_over_batch_size";      // or sum, mean_with_sample_weight, none
+  std::string reduction = "sum_over_batch_size";  // or sum, mean_with_sample_weight, none
   std::string name = {};
   std::string dtype = {};
   static Schema schema();
@@ -23,7 +23,9 @@ enum class Target { like_prediction, classes, any };
 struct LossKind {
   static constexpr std::string_view word = "loss";
   using Common = LossCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, Scope& s, Value x) { { t.of(s, x, x) } -> std::same_as<Value>; };
+  template <class T> static constexpr bool fits = requires(const T& t, Scope& s, Value x) {
+    { t.of(s, x, x) } -> std::same_as<Value>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     Value of(Scope& scope, Value predicted, Value target) const override { return part.of(scope, predicted, target); }
@@ -38,7 +40,7 @@ struct LossKind {
   };
   virtual ~LossKind() = default;
   virtual Value of(Scope& scope, Value predicted, Value target) const = 0;
-  virtual Value counted(Scope& scope, Value target) const = 0;   // null: all
+  virtual Value counted(Scope& scope, Value target) const = 0;  // null: all
   virtual Target target() const = 0;
 };
 
@@ -49,7 +51,7 @@ template <> struct FieldTypeOf<Loss> { static const FieldType& get(); };
 // float32; the denominator depends on feeds only (rows, weights, masks), so that it is known before backward.
 struct Reduced {
   Value numerator, denominator;
-  Value per_sample;                                   // weighted, unreduced
+  Value per_sample;  // weighted, unreduced
 };
 // Prediction and target in shapes that fit: a trailing 1 is added to or taken from the target. Error: they would
 // broadcast silently.

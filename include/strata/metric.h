@@ -22,13 +22,17 @@ enum class Direction { unknown, up, down };
 
 // For a mean over samples: sum of weight x value, and sum of weight. `weight` may be null (ones) or of fewer axes.
 Values mean_statistics(Scope& scope, Value values, Value weight);
-double mean_result(std::span<const Array> totals);             // 0 when nothing was counted
+double mean_result(std::span<const Array> totals);  // 0 when nothing was counted
 
 struct MetricKind {
   static constexpr std::string_view word = "metric";
   using Common = MetricCommon;
-  template <class T> static constexpr bool averages = requires(const T& t, Scope& s, Value x) { { t.of(s, x, x) } -> std::same_as<Value>; };
-  template <class T> static constexpr bool counts = requires(const T& t, Scope& s, Value x) { { t.statistics(s, x, x, x) } -> std::same_as<Values>; };
+  template <class T> static constexpr bool averages = requires(const T& t, Scope& s, Value x) {
+    { t.of(s, x, x) } -> std::same_as<Value>;
+  };
+  template <class T> static constexpr bool counts = requires(const T& t, Scope& s, Value x) {
+    { t.statistics(s, x, x, x) } -> std::same_as<Values>;
+  };
   template <class T> static constexpr bool fits = averages<T> || counts<T>;
   template <class T, class Base> struct Holds : Base {
     T part;

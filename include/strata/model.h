@@ -25,8 +25,8 @@ struct Symbol {
 };
 using Symbols = std::vector<Symbol>;
 struct SymbolNode {
-  std::string name;                                  // an input's name; otherwise ""
-  Type type;                                         // an input's, without the batch axis
+  std::string name;  // an input's name; otherwise ""
+  Type type;         // an input's, without the batch axis
   Optional<Layer> layer;
   Symbols from;
 };
@@ -46,12 +46,13 @@ template <class T> struct PerOutput {
   PerOutput() = default;
   PerOutput(std::vector<T> several) : list(std::move(several)) {}
   PerOutput(std::map<std::string, T> by_name) : named(std::move(by_name)) {}
-  template <class U> requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::remove_cvref_t<U>, PerOutput>)
+  template <class U>
+    requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::remove_cvref_t<U>, PerOutput>)
   PerOutput(U&& one) : list{T(std::forward<U>(one))} {}
   bool empty() const { return list.empty() && named.empty(); }
 };
 
-struct MetricList {                                  // metrics = {"accuracy", TopKCategoricalAccuracy{.k = 3}}
+struct MetricList {  // metrics = {"accuracy", TopKCategoricalAccuracy{.k = 3}}
   std::vector<Metric> metrics;
   MetricList() = default;
   MetricList(std::initializer_list<Metric> metrics) : metrics(metrics) {}
@@ -60,35 +61,35 @@ struct MetricList {                                  // metrics = {"accuracy", T
 
 struct CompileSettings {
   Optimizer optimizer = "rmsprop";
-  PerOutput<Loss> loss = {};                              // "crossentropy" picks by shape; an output without a loss has none
-  std::map<std::string, double> loss_weights = {};        // by output name; default 1
-  MetricList metrics = {};                                // of every output with a loss; ignore sample weights, as in Keras
+  PerOutput<Loss> loss = {};                        // "crossentropy" picks by shape; an output without a loss has none
+  std::map<std::string, double> loss_weights = {};  // by output name; default 1
+  MetricList metrics = {};                          // of every output with a loss; ignore sample weights, as in Keras
   std::map<std::string, MetricList> output_metrics = {};  // by output name
   MetricList weighted_metrics = {};
-  std::string precision = "float32";                 // float64, mixed_float16, mixed_bfloat16, float16, bfloat16
-  Optional<Strategy> strategy = {};                       // default: the scope's, else DefaultStrategy
-  std::vector<std::string> freeze = {};                   // layer names not trained by this model
-  bool auto_scale_loss = true;                       // dynamic loss scale under mixed_float16
+  std::string precision = "float32";     // float64, mixed_float16, mixed_bfloat16, float16, bfloat16
+  Optional<Strategy> strategy = {};      // default: the scope's, else DefaultStrategy
+  std::vector<std::string> freeze = {};  // layer names not trained by this model
+  bool auto_scale_loss = true;           // dynamic loss scale under mixed_float16
   bool fast_math = true;
 };
 
 struct FitOptions {
-  std::int64_t batch_size = 32;                      // of the whole step, over all replicas
-  std::int64_t epochs = 1;                           // the final index, not a count
-  std::string verbose = "auto";                      // auto, bar, line, none
+  std::int64_t batch_size = 32;  // of the whole step, over all replicas
+  std::int64_t epochs = 1;       // the final index, not a count
+  std::string verbose = "auto";  // auto, bar, line, none
   std::vector<Callback> callbacks = {};
-  double validation_split = 0;                       // the tail of the unshuffled data
+  double validation_split = 0;  // the tail of the unshuffled data
   Optional<Dataset> validation_data = {};
-  bool shuffle = true;                               // a permutation of all rows, from (seed, epoch)
+  bool shuffle = true;  // a permutation of all rows, from (seed, epoch)
   std::map<std::int64_t, double> class_weight = {};
   std::int64_t initial_epoch = 0;
-  Optional<std::int64_t> steps_per_epoch = {};            // then an epoch goes on where the last one stopped
+  Optional<std::int64_t> steps_per_epoch = {};  // then an epoch goes on where the last one stopped
   Optional<std::int64_t> validation_steps = {};
   Optional<std::int64_t> validation_batch_size = {};
   std::int64_t validation_freq = 1;
-  std::int64_t seed = 0;                             // of shuffling, dropout and everything random
-  std::int64_t micro_batches = 1;                    // a step's rows in this many parts, gradients summed
-  std::string directory = {};                             // of the run: logs and weights; "" for none
+  std::int64_t seed = 0;           // of shuffling, dropout and everything random
+  std::int64_t micro_batches = 1;  // a step's rows in this many parts, gradients summed
+  std::string directory = {};      // of the run: logs and weights; "" for none
 };
 
 struct EvaluateOptions {
@@ -128,28 +129,28 @@ class Model {
   History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {});
   Figures evaluate(const Dataset& data, const EvaluateOptions& options = {});
   Figures evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {});
-  std::vector<Tensor> predict(const Dataset& data, const PredictOptions& options = {});   // by output, batches joined
-  Tensor predict(const Tensor& x, const PredictOptions& options = {});                    // of a one-output model
+  std::vector<Tensor> predict(const Dataset& data, const PredictOptions& options = {});  // by output, batches joined
+  Tensor predict(const Tensor& x, const PredictOptions& options = {});                   // of a one-output model
   std::vector<Tensor> predict(const std::vector<Tensor>& x, const PredictOptions& options = {});
 
   // One step on these rows; the batch's own figures. Plans are kept by row count.
   Figures train_on_batch(const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight = {});
   Figures test_on_batch(const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight = {});
 
-  void build(std::int64_t seed = 0);                                // makes the weights, when they are not there yet
-  std::vector<StateEntry> weights() const;                          // in Keras's order: layer by layer
-  Tensor weight(const std::string& path) const;                     // Error with the nearest path
+  void build(std::int64_t seed = 0);             // makes the weights, when they are not there yet
+  std::vector<StateEntry> weights() const;       // in Keras's order: layer by layer
+  Tensor weight(const std::string& path) const;  // Error with the nearest path
   void set_weight(const std::string& path, const Tensor& value);
   std::map<std::string, Tensor> weights_by_path() const;
 
-  void save_weights(const std::string& file) const;                 // Keras 3's .weights.h5
+  void save_weights(const std::string& file) const;  // Keras 3's .weights.h5
   // Strict by default: every weight of the model must be there, of its shape. `skip_mismatch` reports instead.
   void load_weights(const std::string& file, bool skip_mismatch = false);
 
   std::string summary() const;                                      // the table of layers, shapes and parameters
   std::string plan(std::int64_t batch_size, bool training = true);  // launches, memory by slot, totals
 
-  struct Core;                                                      // the engine's view
+  struct Core;  // the engine's view
   Core& core() const { return *core_; }
 
  protected:
@@ -171,7 +172,8 @@ class Program {
  public:
   using Trace = std::function<void(Scope& scope, const std::map<std::string, Value>& inputs)>;
   // Trains the models' weights in whatever way `trace` says. `inputs` are whole-batch types.
-  Program(std::vector<Model> models, std::map<std::string, Type> inputs, Trace trace, std::string precision = "float32");
+  Program(std::vector<Model> models, std::map<std::string, Type> inputs, Trace trace,
+          std::string precision = "float32");
   std::map<std::string, Tensor> run(const std::map<std::string, Tensor>& inputs);
 
   struct Core;
@@ -185,6 +187,7 @@ class Program {
 Values call_model(Scope& scope, const Model& model, std::span<const Value> inputs, bool training = true);
 std::vector<std::pair<std::string, Value>> trainable_weights(Scope& scope, const Model& model,
                                                              const std::vector<std::string>& freeze = {});
-void minimize(Scope& scope, const Optimizer& optimizer, Value loss, const std::vector<std::pair<std::string, Value>>& weights);
+void minimize(Scope& scope, const Optimizer& optimizer, Value loss,
+              const std::vector<std::pair<std::string, Value>>& weights);
 
 }  // namespace strata

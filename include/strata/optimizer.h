@@ -28,8 +28,10 @@ struct OptimizerCommon {
 struct OptimizerKind {
   static constexpr std::string_view word = "optimizer";
   using Common = OptimizerCommon;
-  template <class T> static constexpr bool fits =
-      requires(const T& t, Scope& s, Value w) { { t.update(s, w, w, w) } -> std::same_as<Value>; t.learning_rate; };
+  template <class T> static constexpr bool fits = requires(const T& t, Scope& s, Value w) {
+    { t.update(s, w, w, w) } -> std::same_as<Value>;
+    t.learning_rate;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     const Rate& learning_rate() const override { return part.learning_rate; }
@@ -43,7 +45,7 @@ struct OptimizerKind {
   };
   virtual ~OptimizerKind() = default;
   virtual const Rate& learning_rate() const = 0;
-  virtual Optional<double> own_weight_decay() const = 0;   // AdamW's argument has its own default
+  virtual Optional<double> own_weight_decay() const = 0;  // AdamW's argument has its own default
   virtual Value update(Scope& scope, Value weight, Value gradient, Value rate) const = 0;
 };
 

@@ -11,7 +11,9 @@ namespace strata {
 struct RegularizerKind {
   static constexpr std::string_view word = "regularizer";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, Value x) { { t.of(x) } -> std::same_as<Value>; };
+  template <class T> static constexpr bool fits = requires(const T& t, Value x) {
+    { t.of(x) } -> std::same_as<Value>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     Value of(Value x) const override { return part.of(x); }

@@ -11,7 +11,9 @@ namespace strata {
 struct ScheduleKind {
   static constexpr std::string_view word = "schedule";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, Scope& s, Value step) { { t.at(s, step) } -> std::same_as<Value>; };
+  template <class T> static constexpr bool fits = requires(const T& t, Scope& s, Value step) {
+    { t.at(s, step) } -> std::same_as<Value>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     Value at(Scope& scope, Value step) const override { return part.at(scope, step); }
@@ -28,7 +30,9 @@ class Rate {
  public:
   Rate(double value = 1e-3) : value_(value) {}
   Rate(Schedule schedule) : schedule_(std::move(schedule)) {}
-  template <class T> requires(HasSchema<T> && ScheduleKind::fits<T>) Rate(T schedule) : schedule_(std::move(schedule)) {}
+  template <class T>
+    requires(HasSchema<T>&& ScheduleKind::fits<T>)
+  Rate(T schedule) : schedule_(std::move(schedule)) {}
 
   bool scheduled() const { return static_cast<bool>(schedule_); }
   double value() const { return value_; }

@@ -28,45 +28,48 @@ class Mistakes {
   void add(const Where& where, const std::string& message);
   bool empty() const { return entries_.empty(); }
   std::size_t count() const { return entries_.size(); }
-  void raise() const;                                   // throws one Error with every mistake, when there is any
+  void raise() const;  // throws one Error with every mistake, when there is any
 
  private:
-  struct Entry { Where where; std::string text; };
+  struct Entry {
+    Where where;
+    std::string text;
+  };
   std::vector<Entry> entries_;
 };
 
 // How the arguments of one C++ type are named, read and written: one object per type. `read` adds to the mistakes and
 // leaves the field alone when the value does not fit.
 struct FieldType {
-  std::string name;                                     // as in "should be an integer": "an integer"
+  std::string name;  // as in "should be an integer": "an integer"
   std::function<void(void* field, const Config&, const std::string& subject, Mistakes&)> read;
   std::function<Config(const void* field)> write;
-  std::function<bool(const void* field)> empty;         // required and not given (an empty Part); null: never
-  std::function<Config()> json_schema;                  // the JSON Schema of the value
+  std::function<bool(const void* field)> empty;  // required and not given (an empty Part); null: never
+  std::function<Config()> json_schema;           // the JSON Schema of the value
   // What is wrong inside a value that a program made (the arguments of a Part); null: nothing can be.
   std::function<void(const void* field, const Where&, const std::string& subject, Mistakes&)> check;
 };
 
-template <class F> struct FieldTypeOf;                  // specialised below and in part.h; `static const FieldType& get()`
+template <class F> struct FieldTypeOf;  // specialised below and in part.h; `static const FieldType& get()`
 template <class F> const FieldType& field_type() { return FieldTypeOf<F>::get(); }
 
 // What a value must satisfy, and how to say so. Numbers in a list are each checked.
 struct Rule {
   std::string text;
-  std::function<bool(const Config&)> holds;             // of one value: null passes, a list's elements are asked one by one
-  std::vector<std::string> choices;                     // for one_of
-  std::optional<double> low, high;                      // for ranges
-  bool open_low = false, open_high = false;             // the end itself is not allowed
-  bool whole = false;                                   // a list is asked as one value
-  std::string in_code;                                  // the cure where the value comes from a program
+  std::function<bool(const Config&)> holds;  // of one value: null passes, a list's elements are asked one by one
+  std::vector<std::string> choices;          // for one_of
+  std::optional<double> low, high;           // for ranges
+  bool open_low = false, open_high = false;  // the end itself is not allowed
+  bool whole = false;                        // a list is asked as one value
+  std::string in_code;                       // the cure where the value comes from a program
 };
 Rule at_least(double low);
 Rule above(double low);
-Rule between(double low, double high);                  // both ends allowed
-Rule from_up_to(double low, double high);               // low allowed, high not
+Rule between(double low, double high);     // both ends allowed
+Rule from_up_to(double low, double high);  // low allowed, high not
 Rule one_of(std::vector<std::string> choices);
-Rule not_zero();                                        // says "in C++ write 1.0/255: 1/255 is 0 there"
-Rule not_empty();                                       // text, a list or a map with something in it
+Rule not_zero();   // says "in C++ write 1.0/255: 1/255 is 0 there"
+Rule not_empty();  // text, a list or a map with something in it
 
 // One or two whole numbers where Keras takes an int or a pair: {2, 2}, or 2 for both.
 struct Pair {
@@ -93,7 +96,7 @@ template <class T> class Optional {
   Optional() = default;
   Optional(std::nullopt_t) {}
   template <class U>
-    requires(std::is_constructible_v<T, U &&> && !std::is_same_v<std::remove_cvref_t<U>, Optional>)
+    requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::remove_cvref_t<U>, Optional>)
   Optional(U&& value) : value_(T(std::forward<U>(value))) {}
   Optional(std::initializer_list<std::int64_t> several) requires std::is_constructible_v<T, std::int64_t, std::int64_t>
       : value_(T(*several.begin(), *(several.begin() + (several.size() > 1)))) {}
@@ -109,7 +112,7 @@ template <class T> class Optional {
   std::optional<T> value_;
 };
 
-template <class T> const Schema& schema_of();            // T::schema(), built once
+template <class T> const Schema& schema_of();  // T::schema(), built once
 
 class Schema {
  public:
@@ -117,18 +120,18 @@ class Schema {
     std::string name, doc;
     const FieldType* type = nullptr;
     std::ptrdiff_t offset = 0;
-    Config fallback;                                     // the default, as a Config
+    Config fallback;  // the default, as a Config
     Rule rule;
     bool required = false;
   };
   // A use of the part and its inputs' shapes without the batch axis: shown in the manual, run by the tests.
   struct Example {
-    std::function<Config()> args;                        // made when asked for
+    std::function<Config()> args;  // made when asked for
     std::vector<Shape> inputs;
-    std::vector<DType> dtypes;                           // of the inputs; float32 where not said
-    std::int64_t high = 0;                               // integer inputs lie in [0, high)
+    std::vector<DType> dtypes;  // of the inputs; float32 where not said
+    std::int64_t high = 0;      // integer inputs lie in [0, high)
   };
-  enum class Masking { drops, passes, uses };            // what a layer does with its input's mask
+  enum class Masking { drops, passes, uses };  // what a layer does with its input's mask
 
   Schema(std::string class_name, std::string about) : name(std::move(class_name)), doc(std::move(about)) {}
 
@@ -147,16 +150,31 @@ class Schema {
     append_kept(field_name, field_type<std::remove_cv_t<F>>(), offset);
     return std::move(*this);
   }
-  template <class F>                                    // F: a function without arguments that gives the part
+  template <class F>  // F: a function without arguments that gives the part
   Schema example(F make, std::vector<Shape> inputs = {}, std::vector<DType> dtypes = {}, std::int64_t high = 0) && {
-    examples.push_back({[make] { const auto part = make(); return schema_of<std::remove_cv_t<decltype(part)>>().write(&part, false); },
+    examples.push_back({[make] {
+                          const auto part = make();
+                          return schema_of<std::remove_cv_t<decltype(part)>>().write(&part, false);
+                        },
                         std::move(inputs), std::move(dtypes), high});
     return std::move(*this);
   }
-  Schema masking(Masking what) && { mask = what; return std::move(*this); }
-  Schema computes(DType dtype) && { compute_dtype = dtype; return std::move(*this); }  // whatever the policy says
-  Schema keeps_dtype() && { autocast = false; return std::move(*this); }               // inputs are not cast
-  Schema alias(std::string word) && { aliases.push_back(std::move(word)); return std::move(*this); }
+  Schema masking(Masking what) && {
+    mask = what;
+    return std::move(*this);
+  }
+  Schema computes(DType dtype) && {
+    compute_dtype = dtype;
+    return std::move(*this);
+  }  // whatever the policy says
+  Schema keeps_dtype() && {
+    autocast = false;
+    return std::move(*this);
+  }  // inputs are not cast
+  Schema alias(std::string word) && {
+    aliases.push_back(std::move(word));
+    return std::move(*this);
+  }
 
   // Fills the struct, or adds mistakes with their places. Takes a map of arguments, null (all defaults), or the bare value
   // of the one required argument. `common` only lends its words to suggestions.
@@ -166,13 +184,13 @@ class Schema {
   void read_kept(void* self, const Config& state, Mistakes& mistakes) const;   // what .keeps declared
   Config write_kept(const void* self) const;
   const Arg* find(std::string_view arg_name) const;
-  std::string page() const;                              // the manual, as plain text
+  std::string page() const;  // the manual, as plain text
 
   std::string name, doc;
   std::vector<Arg> args;
   std::vector<Arg> kept;
   std::vector<Example> examples;
-  std::vector<std::string> aliases;                      // further words for the same defaults
+  std::vector<std::string> aliases;  // further words for the same defaults
   Masking mask = Masking::drops;
   std::optional<DType> compute_dtype;
   bool autocast = true;
@@ -188,7 +206,10 @@ template <class T> const Schema& schema_of() {
   static const Schema schema = T::schema();
   return schema;
 }
-template <class T> concept HasSchema = requires { { T::schema() } -> std::same_as<Schema>; };
+template <class T>
+concept HasSchema = requires {
+  { T::schema() } -> std::same_as<Schema>;
+};
 
 // Reads a number as files write it: 1e-3, 1/255, 1_000; refuses 010, nan, inf and trailing letters. Empty when none.
 std::optional<double> read_number(std::string_view text);
@@ -217,7 +238,11 @@ template <class T> struct FieldTypeOf<Optional<T>> {
   static const FieldType& get() {
     static const FieldType type = optional_field(
         field_type<T>(), [](const void* f) { return static_cast<bool>(*static_cast<const Optional<T>*>(f)); },
-        [](void* f) -> void* { auto& o = *static_cast<Optional<T>*>(f); o = Optional<T>(T()); return &*o; },
+        [](void* f) -> void* {
+          auto& o = *static_cast<Optional<T>*>(f);
+          o = Optional<T>(T());
+          return &*o;
+        },
         [](const void* f) -> const void* { return &**static_cast<const Optional<T>*>(f); },
         [](void* f) { *static_cast<Optional<T>*>(f) = Optional<T>(); });
     return type;
@@ -236,7 +261,8 @@ template <class T> struct FieldTypeOf<std::vector<T>> {
 template <class T> struct FieldTypeOf<std::map<std::string, T>> {
   static const FieldType& get() {
     static const FieldType type = map_field(
-        field_type<T>(), [](void* f, const std::string& key) -> void* { return &(*static_cast<std::map<std::string, T>*>(f))[key]; },
+        field_type<T>(),
+        [](void* f, const std::string& key) -> void* { return &(*static_cast<std::map<std::string, T>*>(f))[key]; },
         [](void* f) { static_cast<std::map<std::string, T>*>(f)->clear(); },
         [](const void* f, const std::function<void(const std::string&, const void*)>& visit) {
           for (auto& [key, value] : *static_cast<const std::map<std::string, T>*>(f)) visit(key, &value);

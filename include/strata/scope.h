@@ -26,7 +26,7 @@ struct WeightOptions {
   Optional<Regularizer> regularizer = {};
   Optional<Constraint> constraint = {};
   bool trainable = true;
-  bool autocast = true;             // read in the layer's compute dtype; false: in its own
+  bool autocast = true;  // read in the layer's compute dtype; false: in its own
 };
 
 // One state that a trace asked for.
@@ -36,24 +36,24 @@ struct StateDeclaration {
   Initializer initializer;
   Optional<Regularizer> regularizer = {};
   Optional<Constraint> constraint = {};
-  bool trainable = false;           // a weight that the optimizer updates
-  const void* owner = nullptr;      // the layer's identity: layers shared between models share this state
-  std::string name;                 // within the owner: "kernel", "cell/kernel"
+  bool trainable = false;       // a weight that the optimizer updates
+  const void* owner = nullptr;  // the layer's identity: layers shared between models share this state
+  std::string name;             // within the owner: "kernel", "cell/kernel"
 };
 
 // Everything a trace collects beside the graph. One per graph being traced; owned by the engine.
 struct Trace {
   Graph* graph = nullptr;
   bool training = false;
-  std::int64_t rows = 0;                                        // of the batch this graph runs at
-  std::map<std::string, StateDeclaration> states;               // by path
-  std::vector<std::string> order;                               // the paths, as they were first asked for
-  std::map<const void*, std::string> homes;                     // a layer's identity -> the path it was first traced at
+  std::int64_t rows = 0;                           // of the batch this graph runs at
+  std::map<std::string, StateDeclaration> states;  // by path
+  std::vector<std::string> order;                  // the paths, as they were first asked for
+  std::map<const void*, std::string> homes;        // a layer's identity -> the path it was first traced at
   std::map<Ref, Value> masks;
-  std::vector<Value> penalties;                                 // scalars, float32
-  std::vector<std::pair<Value, std::string>> checks;            // bool scalars; what to say when one fails
-  std::map<std::string, int> random_calls;                      // per path, so that each call is a stream of its own
-  std::map<std::string, double> knobs;                          // path -> first value of a host-set scalar state
+  std::vector<Value> penalties;                       // scalars, float32
+  std::vector<std::pair<Value, std::string>> checks;  // bool scalars; what to say when one fails
+  std::map<std::string, int> random_calls;            // per path, so that each call is a stream of its own
+  std::map<std::string, double> knobs;                // path -> first value of a host-set scalar state
   Precision precision;
 };
 
@@ -66,7 +66,7 @@ class Scope {
   Trace& trace() const { return *trace_; }
   const std::string& path() const { return path_; }
   Precision precision() const { return precision_; }
-  bool trainable() const { return trainable_; }                 // false inside a frozen layer
+  bool trainable() const { return trainable_; }  // false inside a frozen layer
   bool training() const { return trace_->training; }
 
   // A trainable weight at path()/name. Asking again must agree in shape, else an Error that names both. Read in the
@@ -81,16 +81,18 @@ class Scope {
   // Uniform in [0, 1) or standard normal, float32. A function of the seed, this path and call, the step, the row of the
   // global batch (axis 0) and the element within the row: the same for any number of replicas. An explicit `seed`
   // argument of a part goes into the stream.
-  Value random(const Shape& shape, Distribution distribution = Distribution::uniform, std::optional<std::int64_t> seed = {}) const;
+  Value random(const Shape& shape, Distribution distribution = Distribution::uniform,
+               std::optional<std::int64_t> seed = {}) const;
 
-  Value mask(Value x) const;                                    // bool [batch, time], or null
+  Value mask(Value x) const;  // bool [batch, time], or null
   void set_mask(Value x, Value mask) const;
-  Value step() const;                                           // int64 scalar: optimizer updates done so far
-  void penalty(Value scalar) const;                             // added to the training loss
-  void check(Value condition, const std::string& message) const;  // bool scalar; false: the step does not commit and says so
+  Value step() const;                // int64 scalar: optimizer updates done so far
+  void penalty(Value scalar) const;  // added to the training loss
+  void check(Value condition,
+             const std::string& message) const;  // bool scalar; false: the step does not commit and says so
   std::int64_t rows() const { return trace_->rows; }
 
-  Scope child(std::string_view name) const;                     // path()/name
+  Scope child(std::string_view name) const;  // path()/name
 
  private:
   Value declare(std::string_view name, const Type& type, const WeightOptions& options) const;
@@ -99,16 +101,16 @@ class Scope {
   std::string path_;
   Precision precision_;
   bool trainable_;
-  const void* owner_;                                           // whose state is asked for, and its own path
+  const void* owner_;  // whose state is asked for, and its own path
   std::string owner_path_;
 };
 
 // The names of states and inputs the engine itself keeps.
 namespace names {
-inline constexpr const char* seed = "strata/seed";              // int64 scalar
-inline constexpr const char* step = "strata/step";              // int64 scalar: optimizer updates
-inline constexpr const char* faults = "strata/faults";          // int64 scalar: bit k set when check k failed
-inline constexpr const char* first_row = "strata/first_row";    // int64 scalar input: the global row of local row 0
+inline constexpr const char* seed = "strata/seed";            // int64 scalar
+inline constexpr const char* step = "strata/step";            // int64 scalar: optimizer updates
+inline constexpr const char* faults = "strata/faults";        // int64 scalar: bit k set when check k failed
+inline constexpr const char* first_row = "strata/first_row";  // int64 scalar input: the global row of local row 0
 }  // namespace names
 
 }  // namespace strata

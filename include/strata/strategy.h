@@ -16,7 +16,7 @@ namespace strata {
 struct Mesh {
   std::vector<std::pair<std::string, int>> axes{{"data", 1}};
   std::vector<Device> devices{{}};
-  int extent(std::string_view axis) const;                   // 1 when there is no such axis
+  int extent(std::string_view axis) const;  // 1 when there is no such axis
 };
 
 // How an array lies on the mesh: for each of its axes the mesh axis it is split along, or "". No entries: replicated.
@@ -40,7 +40,9 @@ using Devices = std::vector<Device>;
 struct StrategyKind {
   static constexpr std::string_view word = "strategy";
   using Common = NoCommon;
-  template <class T> static constexpr bool fits = requires(const T& t, const Devices& d) { { t.mesh(d) } -> std::same_as<Mesh>; };
+  template <class T> static constexpr bool fits = requires(const T& t, const Devices& d) {
+    { t.mesh(d) } -> std::same_as<Mesh>;
+  };
   template <class T, class Base> struct Holds : Base {
     T part;
     Mesh mesh(const Devices& devices) const override { return part.mesh(devices); }
@@ -62,7 +64,7 @@ struct StrategyKind {
     }
   };
   virtual ~StrategyKind() = default;
-  virtual Mesh mesh(const Devices& devices) const = 0;       // Error when the devices asked for are not there
+  virtual Mesh mesh(const Devices& devices) const = 0;  // Error when the devices asked for are not there
   virtual Sharding state(const std::string& path, const Type& type) const = 0;
   virtual Sharding feed(const std::string& name, const Type& type) const = 0;
   virtual Order order() const = 0;
@@ -79,7 +81,7 @@ class StrategyScope {
   ~StrategyScope();
   StrategyScope(const StrategyScope&) = delete;
   StrategyScope& operator=(const StrategyScope&) = delete;
-  static const Strategy* current();                          // null outside any
+  static const Strategy* current();  // null outside any
 
  private:
   Strategy strategy_;

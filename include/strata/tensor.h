@@ -24,13 +24,13 @@ template <> inline constexpr DType dtype_of<bool> = DType::boolean;
 // other with an Error. Not thread-safe for writing.
 class Tensor {
  public:
-  Tensor() = default;                                                   // empty: no type, no memory
-  explicit Tensor(Type type);                                           // host memory, zeroed
+  Tensor() = default;                                                               // empty: no type, no memory
+  explicit Tensor(Type type);                                                       // host memory, zeroed
   Tensor(Type type, std::shared_ptr<Buffer> buffer, std::size_t offset_bytes = 0);  // a view
   template <class T>
   Tensor(const Shape& shape, const std::vector<T>& values) : Tensor(of(shape, std::span<const T>(values))) {}
   template <class T>
-  static Tensor of(const Shape& shape, std::span<const T> values) {     // copies; Error when the counts differ
+  static Tensor of(const Shape& shape, std::span<const T> values) {  // copies; Error when the counts differ
     return copied({shape, dtype_of<T>}, values.data(), values.size());
   }
 
@@ -41,7 +41,7 @@ class Tensor {
   std::size_t bytes() const { return type_.bytes(); }
   Device device() const;
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
-  void* address() const;                                                // on the device, wherever that is
+  void* address() const;  // on the device, wherever that is
 
   void* host_data();
   const void* host_data() const;
@@ -50,11 +50,11 @@ class Tensor {
     return {static_cast<const T*>(const_cast<Tensor*>(this)->checked(dtype_of<T>)), count()};
   }
 
-  std::vector<double> to_doubles() const;                               // every element as a double (host only)
+  std::vector<double> to_doubles() const;                                 // every element as a double (host only)
   static Tensor from_doubles(Type type, std::span<const double> values);  // rounded to the type
-  Tensor rows(std::int64_t begin, std::int64_t end) const;              // rows begin … end-1: a view
-  Tensor clone() const;                                                 // its own memory
-  Tensor reshaped(const Shape& shape) const;                            // a view of equal size, or an Error
+  Tensor rows(std::int64_t begin, std::int64_t end) const;                // rows begin … end-1: a view
+  Tensor clone() const;                                                   // its own memory
+  Tensor reshaped(const Shape& shape) const;                              // a view of equal size, or an Error
 
  private:
   static Tensor copied(Type type, const void* values, std::size_t count);
@@ -66,6 +66,6 @@ class Tensor {
   std::size_t offset_bytes_ = 0;
 };
 
-std::string to_text(const Tensor& tensor);                              // type, and the first values
+std::string to_text(const Tensor& tensor);  // type, and the first values
 
 }  // namespace strata

@@ -19,23 +19,23 @@ namespace strata {
 // What a kernel choice may depend on; the device itself need not be present.
 struct DeviceModel {
   std::string backend = "cpu";
-  std::string isa;                                  // "avx512", "avx2", "generic"; "sm_90"
+  std::string isa;  // "avx512", "avx2", "generic"; "sm_90"
   int threads = 1;
-  bool fast_math = true;                            // algorithms with a stated larger error (Winograd) are allowed
-  bool host_memory = true;                          // the host may read and write device addresses (feeds need no copy)
+  bool fast_math = true;    // algorithms with a stated larger error (Winograd) are allowed
+  bool host_memory = true;  // the host may read and write device addresses (feeds need no copy)
 };
 
 // An order of execution on one device.
 class Stream {
  public:
   virtual ~Stream() = default;
-  virtual void synchronize() = 0;                   // returns when everything before has run
+  virtual void synchronize() = 0;  // returns when everything before has run
 };
 
 struct Launch {
-  std::span<void* const> inputs;                    // device addresses; null where an input is not given
-  std::span<void* const> outputs;                   // null where an output is never read
-  void* workspace = nullptr;                        // as many bytes as the choice asked for, 64-byte aligned
+  std::span<void* const> inputs;   // device addresses; null where an input is not given
+  std::span<void* const> outputs;  // null where an output is never read
+  void* workspace = nullptr;       // as many bytes as the choice asked for, 64-byte aligned
   Stream* stream = nullptr;
 };
 
@@ -53,19 +53,20 @@ class Kernel {
 struct Pack {
   int input = 0;
   std::size_t bytes = 0;
-  std::string format;                               // equal formats of one state share one packed copy
-  std::shared_ptr<Kernel> kernel;                   // inputs: the plain array; outputs: the packed one
+  std::string format;              // equal formats of one state share one packed copy
+  std::shared_ptr<Kernel> kernel;  // inputs: the plain array; outputs: the packed one
 };
 
 struct Choice {
-  std::shared_ptr<Kernel> kernel;                   // null when every candidate refused
-  std::string name;                                 // what `plan` and `explain` show: "conv2d brgconv nhwc +relu"
+  std::shared_ptr<Kernel> kernel;  // null when every candidate refused
+  std::string name;                // what `plan` and `explain` show: "conv2d brgconv nhwc +relu"
   std::size_t workspace_bytes = 0;
-  std::vector<std::pair<std::size_t, std::string>> opaque;  // by output: bytes and format of the opaque ones, else {0, ""}
-  std::vector<std::pair<int, int>> in_place;        // {output, input}: may share one memory when the input dies here
+  std::vector<std::pair<std::size_t, std::string>>
+      opaque;                                 // by output: bytes and format of the opaque ones, else {0, ""}
+  std::vector<std::pair<int, int>> in_place;  // {output, input}: may share one memory when the input dies here
   std::vector<Pack> packs;
-  std::vector<std::string> refusals;                // "name: reason", for explain
-  bool reference = false;                           // the op's slow definition runs
+  std::vector<std::string> refusals;  // "name: reason", for explain
+  bool reference = false;             // the op's slow definition runs
 };
 
 // What a kernel is wanted for: a node, the types around it, and the formats of opaque inputs ("" for ordinary ones).
@@ -75,21 +76,22 @@ struct Problem {
   std::span<const Type> outputs;
   std::span<const std::string> formats;
   const DeviceModel& device;
-  int candidate = 0;                                // how many acceptable candidates to pass over (opaque pairs)
+  int candidate = 0;  // how many acceptable candidates to pass over (opaque pairs)
 };
 
 // Exchanges between the replicas of one process, called with all of them in lockstep.
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual Status all_reduce(std::span<void* const> inputs, std::span<void* const> outputs, const Type& type) noexcept = 0;
+  virtual Status all_reduce(std::span<void* const> inputs, std::span<void* const> outputs,
+                            const Type& type) noexcept = 0;
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  virtual std::vector<Device> devices() const = 0;                        // at least one, or the backend does not exist
+  virtual std::vector<Device> devices() const = 0;  // at least one, or the backend does not exist
   virtual DeviceModel model(const Device& device) const = 0;
   virtual Choice choose(const Problem& problem) const = 0;
   // Zeroed memory. Error that names what it was for, the need and what is free.

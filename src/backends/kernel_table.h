@@ -31,8 +31,7 @@ inline Choice refuse(std::string reason) {
 }
 
 // A kernel that is a function object: run(const Launch&) -> Status, noexcept.
-template <class F>
-std::shared_ptr<Kernel> kernel_of(F function) {
+template <class F> std::shared_ptr<Kernel> kernel_of(F function) {
   struct Function final : Kernel {
     explicit Function(F f) : function(std::move(f)) {}
     Status run(const Launch& launch) noexcept override { return function(launch); }

@@ -16,7 +16,8 @@ struct GraphPass {
   std::string_view name;
   Graph (*run)(const Graph&, Target&);
 };
-constexpr GraphPass graph_passes[] = {{"partition", partition}, {"commit", commit}, {"simplify", simplify}, {"fuse", fuse}};
+constexpr GraphPass graph_passes[] = {
+    {"partition", partition}, {"commit", commit}, {"simplify", simplify}, {"fuse", fuse}};
 // What follows works on launches.
 constexpr std::string_view launch_passes[] = {"lower", "schedule", "memory"};
 
@@ -25,7 +26,9 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 void check_skips(const CompileOptions& options) {
   const auto names = pass_names();
   for (const auto& name : options.skip)
-    if (std::ranges::find(names, name) == names.end() || name == "lower") throw Error(cat("there is no pass '", name, "' to skip", did_you_mean(name, names), "; passes are ", listed(names)));
+    if (std::ranges::find(names, name) == names.end() || name == "lower")
+      throw Error(
+          cat("there is no pass '", name, "' to skip", did_you_mean(name, names), "; passes are ", listed(names)));
 }
 
 Target target_for(Backend& backend, const Device& device, const CompileOptions& options) {
@@ -43,7 +46,8 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
-Graph run_pass(std::string_view pass, Graph graph, Backend& backend, const Device& device, const CompileOptions& options) {
+Graph run_pass(std::string_view pass, Graph graph, Backend& backend, const Device& device,
+               const CompileOptions& options) {
   Target target = target_for(backend, device, options);
   for (const auto& known : graph_passes)
     if (known.name == pass) {
@@ -80,7 +84,8 @@ Plan compile_graph(Graph graph, Backend& backend, const Device& device, const Co
   plan.device = target.model;
   plan.compile_seconds = now() - begin;
   plan.pass_seconds = std::move(times);
-  if (options.dump && std::ranges::find(launch_passes, options.dump_after) != std::end(launch_passes)) options.dump(options.dump_after, plan.text());
+  if (options.dump && std::ranges::find(launch_passes, options.dump_after) != std::end(launch_passes))
+    options.dump(options.dump_after, plan.text());
   return plan;
 }
 

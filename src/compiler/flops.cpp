@@ -32,7 +32,8 @@ double flops_of(const Node& node, std::span<const Type> inputs) {
   }
   // Each of a convolution's three products goes once over (output elements) x (kernel height, width, inputs a group).
   if (op == "conv2d") return 2 * size(node.types[0]) * size(inputs[1]) / static_cast<double>(inputs[1].shape[-1]);
-  if (op == "conv2d_input_gradient") return 2 * size(inputs[0]) * size(inputs[1]) / static_cast<double>(inputs[1].shape[-1]);
+  if (op == "conv2d_input_gradient")
+    return 2 * size(inputs[0]) * size(inputs[1]) / static_cast<double>(inputs[1].shape[-1]);
   if (op == "conv2d_kernel_gradient") {
     return 2 * size(inputs[1]) * size(node.types[0]) / static_cast<double>(node.types[0].shape[-1]);
   }
@@ -44,7 +45,9 @@ double flops_of(const Node& node, std::span<const Type> inputs) {
     for (const Graph::Output& output : body.outputs()) one += size(body.type(output.value));
     return one > 0 ? of_body(body) * all / one : 0;
   }
-  if (!node.bodies.empty()) return of_body(*node.bodies[0]) * static_cast<double>(std::max<std::int64_t>(1, inputs.back().shape.rank() ? inputs.back().shape[0] : 1));
+  if (!node.bodies.empty())
+    return of_body(*node.bodies[0]) *
+           static_cast<double>(std::max<std::int64_t>(1, inputs.back().shape.rank() ? inputs.back().shape[0] : 1));
   if (node.op->traits.elementwise) return size(node.types[0]);
   double most = 0;
   for (const Type& type : inputs) most = std::max(most, type ? size(type) : 0);

@@ -21,7 +21,8 @@ int Fusion::sole_reader(int node) const {
   return readers.size() == 1 && !groups.uses().ends(value) ? readers[0] : -1;
 }
 
-MadeGroup Fusion::make(const std::vector<int>& members, const std::string& pattern, const std::vector<Ref>& first) const {
+MadeGroup Fusion::make(const std::vector<int>& members, const std::string& pattern,
+                       const std::vector<Ref>& first) const {
   const Graph& graph = groups.graph();
   MadeGroup made;
   Graph body;
@@ -38,17 +39,20 @@ MadeGroup Fusion::make(const std::vector<int>& members, const std::string& patte
       const auto known = inside.find(value);
       const std::optional<double> number = constant(graph, value);
       if (known != inside.end()) inputs.push_back(known->second);
-      else if (number && graph.type(value).shape.rank() == 0) inputs.push_back(full(body, *number, {}, graph.type(value).dtype));
+      else if (number && graph.type(value).shape.rank() == 0)
+        inputs.push_back(full(body, *number, {}, graph.type(value).dtype));
       else inputs.push_back(input(value));
     }
     // A bias stands second.
-    if ((pattern == "matmul" || pattern == "conv2d") && node.op->name == "add" && inputs[0].shape().rank() < inputs[1].shape().rank()) {
+    if ((pattern == "matmul" || pattern == "conv2d") && node.op->name == "add" &&
+        inputs[0].shape().rank() < inputs[1].shape().rank()) {
       std::swap(inputs[0], inputs[1]);
     }
     const Values outputs = body.add_all(*node.op, inputs, node.attributes, node.bodies);
     for (const Value& value : outputs) {
       const Ref outer{member, value.output};
-      STRATA_CHECK(value.type() == graph.type(outer), node.op->name, " in a group is ", value.type(), ", not ", graph.type(outer));
+      STRATA_CHECK(value.type() == graph.type(outer), node.op->name, " in a group is ", value.type(), ", not ",
+                   graph.type(outer));
       inside[outer] = value;
     }
   }
@@ -57,8 +61,8 @@ MadeGroup Fusion::make(const std::vector<int>& members, const std::string& patte
       const Ref value{member, output};
       const std::vector<int>& readers = groups.uses().readers(value);
       const bool leaves = groups.uses().ends(value) || std::any_of(readers.begin(), readers.end(), [&](int reader) {
-        return !std::binary_search(members.begin(), members.end(), reader);
-      });
+                            return !std::binary_search(members.begin(), members.end(), reader);
+                          });
       if (!leaves) continue;
       body.output(cat("y", made.outputs.size()), inside[value]);
       made.outputs.push_back(value);

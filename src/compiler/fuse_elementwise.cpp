@@ -95,8 +95,9 @@ void fuse_elementwise(Fusion& fusion) {
     bool joined = false;
     for (std::size_t back = 1; back <= std::min<std::size_t>(scalars.size(), 8) && !joined; ++back) {
       int& other = scalars[scalars.size() - back];
-      const bool alike = fusion.shape(groups.members(other).front()) == fusion.shape(node) &&
-                         update[static_cast<std::size_t>(groups.members(other).front())] == update[static_cast<std::size_t>(node)];
+      const bool alike =
+          fusion.shape(groups.members(other).front()) == fusion.shape(node) &&
+          update[static_cast<std::size_t>(groups.members(other).front())] == update[static_cast<std::size_t>(node)];
       joined = alike && groups.may_join(other, group);
       if (joined) other = groups.join(other, group);
     }

@@ -43,7 +43,8 @@ MadeGroup merged(const Fusion& fusion, const std::vector<Program>& programs) {
   std::vector<bool> common(first.inputs.size());
   for (std::size_t i = 0; i < first.inputs.size(); ++i) {
     common[i] = fusion.groups.graph().type(first.inputs[i]).shape.rank() == 0 &&
-                std::all_of(programs.begin(), programs.end(), [&](const Program& p) { return p.made.inputs[i] == first.inputs[i]; });
+                std::all_of(programs.begin(), programs.end(),
+                            [&](const Program& p) { return p.made.inputs[i] == first.inputs[i]; });
     if (common[i]) shared.push_back(first.inputs[i]);
   }
   MadeGroup all = fusion.make(programs[0].members, "elementwise", shared);
@@ -58,7 +59,8 @@ MadeGroup merged(const Fusion& fusion, const std::vector<Program>& programs) {
     all.node.types.insert(all.node.types.end(), program.made.node.types.begin(), program.made.node.types.end());
   }
   all.node.inputs = all.inputs;
-  all.node.attributes = Fused{.pattern = "elementwise_many", .members = static_cast<std::int64_t>(programs.size()),
+  all.node.attributes = Fused{.pattern = "elementwise_many",
+                              .members = static_cast<std::int64_t>(programs.size()),
                               .shared = static_cast<std::int64_t>(shared.size())};
   return all;
 }
@@ -128,7 +130,8 @@ void fuse_many(Fusion& fusion) {
     const bool single = found == fusion.made.end() && groups.pattern(group).empty() && fusion.elementwise(node);
     if (!single && (found == fusion.made.end() || groups.pattern(group) != "elementwise")) continue;
     const std::vector<int>& members = groups.members(group);
-    if (std::none_of(members.begin(), members.end(), [&](int n) { return next[static_cast<std::size_t>(n)]; })) continue;
+    if (std::none_of(members.begin(), members.end(), [&](int n) { return next[static_cast<std::size_t>(n)]; }))
+      continue;
     Program program{group, members, single ? fusion.make(members, "elementwise") : found->second};
     const std::string key = key_of(program.made);
     if (!key.empty()) by_key[key].push_back(std::move(program));

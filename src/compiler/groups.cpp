@@ -7,8 +7,11 @@
 namespace strata {
 
 Groups::Groups(const Graph& graph)
-    : graph_(graph), uses_(graph), members_(static_cast<std::size_t>(graph.size())),
-      patterns_(static_cast<std::size_t>(graph.size())), seen_(static_cast<std::size_t>(graph.size())) {
+    : graph_(graph),
+      uses_(graph),
+      members_(static_cast<std::size_t>(graph.size())),
+      patterns_(static_cast<std::size_t>(graph.size())),
+      seen_(static_cast<std::size_t>(graph.size())) {
   for (int node = 0; node < graph.size(); ++node) {
     group_.push_back(node);
     members_[static_cast<std::size_t>(node)] = {node};
@@ -73,7 +76,8 @@ std::vector<int> Groups::separate(int group, const std::vector<std::vector<int>>
   for (const std::vector<int>& part : parts) {
     int number = group;
     if (!numbers.empty()) {
-      const auto free = std::find_if(members_.begin(), members_.end(), [](const auto& members) { return members.empty(); });
+      const auto free =
+          std::find_if(members_.begin(), members_.end(), [](const auto& members) { return members.empty(); });
       number = static_cast<int>(free - members_.begin());
     }
     for (const int node : part) group_[static_cast<std::size_t>(node)] = number;

@@ -18,26 +18,26 @@ class Groups {
   const Uses& uses() const { return uses_; }
   int of(int node) const { return group_[static_cast<std::size_t>(node)]; }
   const std::vector<int>& members(int group) const { return members_[static_cast<std::size_t>(group)]; }  // ascending
-  const std::string& pattern(int group) const { return patterns_[static_cast<std::size_t>(group)]; }      // "": none yet
+  const std::string& pattern(int group) const { return patterns_[static_cast<std::size_t>(group)]; }  // "": none yet
   void set_pattern(int group, std::string pattern) { patterns_[static_cast<std::size_t>(group)] = std::move(pattern); }
 
   // Whether the two would stay convex as one; false for a group with itself.
   bool may_join(int a, int b);
-  bool adjoins(int a, int b) const;              // whether a member of one reads a member of the other
-  int join(int a, int b);                        // the group both are now
+  bool adjoins(int a, int b) const;  // whether a member of one reads a member of the other
+  int join(int a, int b);            // the group both are now
   // Takes a group apart; each part must be convex. Returns the groups the parts are now, the first under the old number.
   std::vector<int> separate(int group, const std::vector<std::vector<int>>& parts);
-  std::vector<int> order() const;                // every group once, after those it reads; as near to the graph's as can be
+  std::vector<int> order() const;  // every group once, after those it reads; as near to the graph's as can be
 
  private:
   bool reaches(int from, int to, bool beyond_direct);
 
   const Graph& graph_;
   Uses uses_;
-  std::vector<int> group_;                       // by node
-  std::vector<std::vector<int>> members_;        // by group
+  std::vector<int> group_;                 // by node
+  std::vector<std::vector<int>> members_;  // by group
   std::vector<std::string> patterns_;
-  std::vector<int> seen_;                        // by group: the search that came by last
+  std::vector<int> seen_;  // by group: the search that came by last
   int search_ = 0;
 };
 

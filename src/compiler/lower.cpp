@@ -9,13 +9,15 @@
 
 namespace strata {
 
-Choice Target::choose(const Node& node, std::span<const Type> inputs, std::span<const std::string> formats, int candidate) const {
+Choice Target::choose(const Node& node, std::span<const Type> inputs, std::span<const std::string> formats,
+                      int candidate) const {
   return backend.choose({node, inputs, node.types, formats, model, candidate});
 }
 
 namespace {
 
-constexpr std::size_t constant_limit_bytes = 1 << 20;  // larger uniform arrays are filled by a launch when they are needed
+constexpr std::size_t constant_limit_bytes =
+    1 << 20;  // larger uniform arrays are filled by a launch when they are needed
 
 class Lowering {
  public:
@@ -62,8 +64,12 @@ class Lowering {
     return n.op->traits.reads_shape_only || (n.op->name == "stop_gradient") || (n.op->name == "cast" && same) ||
            (n.op->traits.collective && target_.options.replicas == 1 && same);
   }
-  Ref root(Ref value) const { return roots_[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)]; }
-  int& slot(Ref value) { return slots_[static_cast<std::size_t>(root(value).node)][static_cast<std::size_t>(root(value).output)]; }
+  Ref root(Ref value) const {
+    return roots_[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)];
+  }
+  int& slot(Ref value) {
+    return slots_[static_cast<std::size_t>(root(value).node)][static_cast<std::size_t>(root(value).output)];
+  }
 
   bool is_constant(int node) const {
     const Node& n = graph_[node];
@@ -140,7 +146,8 @@ class Lowering {
           const Node& r = graph_[reader];
           const Choice answer = target_.choose(r, input_types(r), formats(r, node, &choice));
           if (answer.kernel) continue;
-          refusals.push_back(cat(choice.name, ": ", r.op->name, " cannot read its ", choice.opaque[static_cast<std::size_t>(output)].second));
+          refusals.push_back(cat(choice.name, ": ", r.op->name, " cannot read its ",
+                                 choice.opaque[static_cast<std::size_t>(output)].second));
           accepted = false;
           break;
         }
@@ -186,7 +193,8 @@ class Lowering {
       const auto& [bytes, format] = choice.opaque[static_cast<std::size_t>(output)];
       int& place = slot({node, output});
       if (read_.count({node, output})) {
-        place = add_slot(Slot::Kind::arena, type, type.dtype == DType::opaque ? bytes : type.bytes(), launch.op, format);
+        place =
+            add_slot(Slot::Kind::arena, type, type.dtype == DType::opaque ? bytes : type.bytes(), launch.op, format);
       }
       launch.outputs.push_back(place);
     }
@@ -201,8 +209,9 @@ class Lowering {
     if (known > 0) return known - 1;
     const Slot source = slot_at(plain);
     const bool lasts = source.kind == Slot::Kind::state || source.kind == Slot::Kind::constant;
-    const int made = add_slot(lasts ? Slot::Kind::packed : Slot::Kind::arena, {source.type.shape, DType::opaque}, pack.bytes,
-                              lasts && source.kind == Slot::Kind::constant ? cat("constant ", plain) : source.name, pack.format);
+    const int made =
+        add_slot(lasts ? Slot::Kind::packed : Slot::Kind::arena, {source.type.shape, DType::opaque}, pack.bytes,
+                 lasts && source.kind == Slot::Kind::constant ? cat("constant ", plain) : source.name, pack.format);
     known = made + 1;
     DraftLaunch added;
     added.launch.op = "pack";
@@ -270,9 +279,9 @@ class Lowering {
   const Graph& graph_;
   const Uses uses_;
   Target& target_;
-  std::vector<std::vector<Ref>> roots_;   // by node and output: the value whose bytes these are
+  std::vector<std::vector<Ref>> roots_;  // by node and output: the value whose bytes these are
   std::vector<std::vector<int>> slots_;
-  std::set<Ref> read_;                    // roots that anything reads
+  std::set<Ref> read_;                                 // roots that anything reads
   std::map<std::pair<int, std::string>, int> packed_;  // one more than the slot
   std::vector<std::pair<int, Choice>> refused_;
   Draft draft_;
@@ -282,7 +291,8 @@ class Lowering {
   const Node& n = graph[node];
   std::string types;
   for (const Ref input : n.inputs) types += cat(types.empty() ? "" : ", ", input ? to_text(graph.type(input)) : "none");
-  std::string message = cat(n.scope, n.scope.empty() ? "" : ": ", n.op->name, ": ", to_text(target.device), " has no kernel for (", types, ")");
+  std::string message = cat(n.scope, n.scope.empty() ? "" : ": ", n.op->name, ": ", to_text(target.device),
+                            " has no kernel for (", types, ")");
   for (const std::string& refusal : choice.refusals) message += cat("\n    ", refusal);
   throw Error(message + "\n  use another device, or another dtype for this layer");
 }

@@ -35,7 +35,9 @@ std::size_t fit(std::vector<Block>& blocks, const std::vector<std::size_t>& orde
     }
     block.offset = best == SIZE_MAX ? at : best;
     end = std::max(end, block.offset + block.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &block, [](const Block* a, const Block* b) { return a->offset < b->offset; }), &block);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), &block,
+                                   [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+                  &block);
   }
   return end;
 }
@@ -84,7 +86,9 @@ class Placement {
   // if it reads it, does so element by element.
   bool straight(const Commit& next) {
     const std::size_t from = home(next.from), state = home(next.state);
-    if (!share_ || slot(from).kind != Slot::Kind::arena || draft_.made_in[from] >= 0 || (next.advance == Advance::if_ok && draft_.plan.ok >= 0)) return false;
+    if (!share_ || slot(from).kind != Slot::Kind::arena || draft_.made_in[from] >= 0 ||
+        (next.advance == Advance::if_ok && draft_.plan.ok >= 0))
+      return false;
     const int writer = made_by_[from];
     if (writer < 0 || last_read_[state] > writer || slot(from).bytes != slot(state).bytes) return false;
     // Outputs are copied after the run from the arena; a state would have changed by then only if a later plan ran.
@@ -94,7 +98,8 @@ class Placement {
     for (std::size_t o = 0; o < launch.launch.outputs.size(); ++o)
       if (launch.launch.outputs[o] >= 0 && home(launch.launch.outputs[o]) == from) output = static_cast<int>(o);
     for (std::size_t i = 0; i < launch.launch.inputs.size(); ++i)
-      if (launch.launch.inputs[i] >= 0 && home(launch.launch.inputs[i]) == state && !allows(launch, output, i)) return false;
+      if (launch.launch.inputs[i] >= 0 && home(launch.launch.inputs[i]) == state && !allows(launch, output, i))
+        return false;
     return true;
   }
 
@@ -114,14 +119,19 @@ class Placement {
     for (int l = 0; l < count_; ++l) {
       DraftLaunch& launch = at(l);
       for (const auto& [output, input] : launch.in_place) {
-        const int out = launch.launch.outputs[static_cast<std::size_t>(output)], in = launch.launch.inputs[static_cast<std::size_t>(input)];
+        const int out = launch.launch.outputs[static_cast<std::size_t>(output)],
+                  in = launch.launch.inputs[static_cast<std::size_t>(input)];
         if (out < 0 || in < 0) continue;
         const std::size_t to = home(out), from = home(in);
-        if (to == from || slot(to).kind != Slot::Kind::arena || slot(from).kind != Slot::Kind::arena || draft_.made_in[to] >= 0 || draft_.made_in[from] >= 0) continue;
+        if (to == from || slot(to).kind != Slot::Kind::arena || slot(from).kind != Slot::Kind::arena ||
+            draft_.made_in[to] >= 0 || draft_.made_in[from] >= 0)
+          continue;
         if (last_read_[from] != l || slot(from).bytes < slot(to).bytes || made_by_[to] != l) continue;
         // Another input, or another output, in the same memory would see it change.
-        const auto also = std::ranges::count_if(launch.launch.inputs, [&](int other) { return other >= 0 && home(other) == from; });
-        const auto taken = std::ranges::count_if(launch.launch.outputs, [&](int other) { return other >= 0 && home(other) == from; });
+        const auto also =
+            std::ranges::count_if(launch.launch.inputs, [&](int other) { return other >= 0 && home(other) == from; });
+        const auto taken =
+            std::ranges::count_if(launch.launch.outputs, [&](int other) { return other >= 0 && home(other) == from; });
         if (also != 1 || taken != 0) continue;
         home_[to] = static_cast<int>(from);
         last_read_[from] = std::max(last_read_[from], last_read_[to]);
@@ -156,7 +166,9 @@ class Placement {
       std::vector<std::size_t> order(blocks.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-        return how == 0 ? size(a) > size(b) : how == 1 ? size(a) * life(a) > size(b) * life(b) : std::pair(life(a), size(a)) > std::pair(life(b), size(b));
+        return how == 0   ? size(a) > size(b)
+               : how == 1 ? size(a) * life(a) > size(b) * life(b)
+                          : std::pair(life(a), size(a)) > std::pair(life(b), size(b));
       });
       const std::size_t end = fit(blocks, order);
       if (end < draft_.plan.arena_bytes) {
@@ -199,7 +211,7 @@ class Placement {
   Draft& draft_;
   bool share_;
   int count_;
-  std::vector<int> home_;       // by slot: whose bytes these are
+  std::vector<int> home_;  // by slot: whose bytes these are
   std::vector<int> made_by_, last_read_;
 };
 

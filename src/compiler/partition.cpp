@@ -10,8 +10,7 @@ namespace strata {
 
 Graph partition(const Graph& graph, Target& target) {
   const auto [begin, end] = target.options.replica_rows;
-  if (target.options.replicas > 1)
-    return spread(graph, {target.options.batch_rows, begin, end, begin == 0});
+  if (target.options.replicas > 1) return spread(graph, {target.options.batch_rows, begin, end, begin == 0});
   Rewrite rewrite(graph);
   for (int node = 0; node < graph.size(); ++node) {
     const Node& old = graph[node];

@@ -18,7 +18,8 @@ struct Target {
   std::map<const Graph*, Choice> chosen;  // kernels the backend has already taken groups with, by body
 
   // The backend's answer for a node over these types.
-  Choice choose(const Node& node, std::span<const Type> inputs, std::span<const std::string> formats, int candidate = 0) const;
+  Choice choose(const Node& node, std::span<const Type> inputs, std::span<const std::string> formats,
+                int candidate = 0) const;
 };
 
 Graph partition(const Graph& graph, Target& target);
@@ -31,27 +32,29 @@ struct DraftLaunch {
   PlannedLaunch launch;
   std::vector<std::pair<int, int>> in_place;  // {output, input} that may share memory
   std::size_t workspace_bytes = 0;
-  std::vector<int> after;                     // launches that must come before it, beyond those that make its inputs
+  std::vector<int> after;  // launches that must come before it, beyond those that make its inputs
 };
 
 // A plan being made. Slots stand for whole arrays; a reshape has none of its own.
 struct Draft {
-  Plan plan;                                  // its launches are still in `launches`
+  Plan plan;  // its launches are still in `launches`
   std::vector<DraftLaunch> launches;
-  std::vector<Commit> nexts;                  // what each state holds next, wherever that is made
-  std::vector<std::pair<int, int>> views;     // {slot, the slot whose bytes it names under another type}
-  std::vector<int> made_in;                   // by slot: the state slot whose memory it is written into; -1: its own
+  std::vector<Commit> nexts;               // what each state holds next, wherever that is made
+  std::vector<std::pair<int, int>> views;  // {slot, the slot whose bytes it names under another type}
+  std::vector<int> made_in;                // by slot: the state slot whose memory it is written into; -1: its own
 };
 
 Draft lower(const Graph& graph, Target& target);
 void schedule(Draft& draft, bool reorder);
-void place(Draft& draft, bool share);         // share: false gives every slot bytes of its own
+void place(Draft& draft, bool share);  // share: false gives every slot bytes of its own
 
 // The floating-point operations of a node by its op's definition.
 double flops_of(const Node& node, std::span<const Type> inputs);
 
 // Bytes as the arena counts them: whole cache lines.
 constexpr std::size_t slot_alignment = 64;
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment; }
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+}
 
 }  // namespace strata

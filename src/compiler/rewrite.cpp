@@ -111,7 +111,9 @@ std::optional<double> constant(const Graph& graph, Ref value) {
 
 std::vector<bool> needed(const Graph& graph) {
   std::vector<bool> need(static_cast<std::size_t>(graph.size()));
-  const auto mark = [&](Ref value) { if (value) need[static_cast<std::size_t>(value.node)] = true; };
+  const auto mark = [&](Ref value) {
+    if (value) need[static_cast<std::size_t>(value.node)] = true;
+  };
   for (const Graph::Output& output : graph.outputs()) mark(output.value);
   for (const Graph::Next& next : graph.nexts()) mark({next.state, 0}), mark(next.value);
   mark(graph.ok());

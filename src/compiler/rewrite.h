@@ -34,10 +34,10 @@ class Rewrite {
   explicit Rewrite(const Graph& from);
 
   Graph& graph() { return to_; }
-  Value operator()(Ref old) const;                      // what stands for an old value; null for none
-  Values inputs(int node) const;                        // of an old node, in the new graph
-  Values copy(int node);                                // the node as it was, over its new inputs
-  void replace(int node, const Values& outputs);        // stands for the old node from here on
+  Value operator()(Ref old) const;                // what stands for an old value; null for none
+  Values inputs(int node) const;                  // of an old node, in the new graph
+  Values copy(int node);                          // the node as it was, over its new inputs
+  void replace(int node, const Values& outputs);  // stands for the old node from here on
   void replace(Ref old, Value value);
   // Nexts, outputs and guard follow. `kept_next` may change or drop a next.
   Graph finish();

@@ -36,8 +36,9 @@ bool holds_exactly(DType to, DType from) {
   if (to == from) return true;
   switch (from) {
     case DType::boolean: return true;
-    case DType::uint8: return to == DType::float32 || to == DType::float16 || to == DType::bfloat16 ||
-                              to == DType::float64 || to == DType::int32 || to == DType::int64;
+    case DType::uint8:
+      return to == DType::float32 || to == DType::float16 || to == DType::bfloat16 || to == DType::float64 ||
+             to == DType::int32 || to == DType::int64;
     case DType::int32: return to == DType::int64 || to == DType::float64;
     case DType::float16:
     case DType::bfloat16: return to == DType::float32 || to == DType::float64;
@@ -153,7 +154,8 @@ void shrink_inputs(Candidate& at) {
     Value& input = at.inputs[i];
     if (!input) continue;
     const Node& maker = at.graph[input.node];
-    const bool repeats = maker.op->name == "broadcast_to", uniform = maker.op->name == "full" && input.shape().rank() > 0;
+    const bool repeats = maker.op->name == "broadcast_to",
+               uniform = maker.op->name == "full" && input.shape().rank() > 0;
     if (!repeats && !uniform) continue;
     const Shape smaller = repeats ? at.graph.type(maker.inputs[0]).shape : Shape{};
     Shape all = smaller;
@@ -172,7 +174,8 @@ Value simpler(const Candidate& at) {
   if (at.inputs.empty()) {
     if (at.is("literal") && at.type.size() == 1) {
       const double value = at.attributes.as<Literal>().values[0];
-      if (std::isfinite(value) && !(value == 0 && std::signbit(value))) return full(at.graph, value, at.type.shape, at.type.dtype);
+      if (std::isfinite(value) && !(value == 0 && std::signbit(value)))
+        return full(at.graph, value, at.type.shape, at.type.dtype);
     }
     return {};
   }

@@ -25,7 +25,7 @@ class Spreader {
  public:
   Spreader(Graph& to, const ReplicaRows& rows, bool collectives) : to_(to), rows_(rows), collectives_(collectives) {}
 
-  bool refused = false;                                   // a collective would be needed where none may be
+  bool refused = false;  // a collective would be needed where none may be
 
   // Walks `from`; its inputs and states must be placed already.
   void walk(const Graph& from, std::map<Ref, Placed>& placed) {
@@ -69,7 +69,9 @@ class Spreader {
     low[static_cast<std::size_t>(from.layout.axis)] = extent(total, rows_.begin);
     high[static_cast<std::size_t>(from.layout.axis)] = total - extent(total, rows_.end);
     Value whole = all_reduce(pad(local, low, high));
-    return counts ? (from.whole.dtype == DType::boolean ? not_equal(whole, full_like(whole, 0)) : cast(whole, from.whole.dtype)) : whole;
+    return counts ? (from.whole.dtype == DType::boolean ? not_equal(whole, full_like(whole, 0))
+                                                        : cast(whole, from.whole.dtype))
+                  : whole;
   }
 
   std::vector<Placed> emit(const Node& node, const std::vector<Placed>& inputs) {
@@ -80,7 +82,8 @@ class Spreader {
     if (node.bodies.empty() && (!all_whole || node.op->traits.random)) {
       std::vector<Type> types;
       for (const Placed& input : inputs) types.push_back(input.local ? input.whole : Type{});
-      Shard shard{types, node.types, node.attributes, {}, std::vector<Layout>(node.types.size()), node.attributes, rows_.batch, rows_.end - rows_.begin};
+      Shard shard{types,           node.types,  node.attributes,        {}, std::vector<Layout>(node.types.size()),
+                  node.attributes, rows_.batch, rows_.end - rows_.begin};
       for (const Placed& input : inputs) shard.in.push_back(input.layout);
       const bool elementwise = node.op->traits.elementwise;
       const bool accepted = node.op->shard ? node.op->shard(shard) : elementwise && align(shard);
@@ -89,7 +92,8 @@ class Spreader {
     }
     Values locals;
     for (const Placed& input : inputs) locals.push_back(convert(input, {}));
-    return placed(to_.add_all(*node.op, locals, node.attributes, node.bodies), node.types, std::vector<Layout>(node.types.size()));
+    return placed(to_.add_all(*node.op, locals, node.attributes, node.bodies), node.types,
+                  std::vector<Layout>(node.types.size()));
   }
 
   // An elementwise op without a rule of its own: the split axis of any input, aligned from the right.
@@ -99,10 +103,12 @@ class Spreader {
     const Shape& out = shard.outputs[0].shape;
     int axis = -1;
     for (std::size_t i = 0; i < shard.in.size(); ++i)
-      if (shard.in[i].kind == Kind::split) axis = std::max(axis, shard.in[i].axis + out.rank() - shard.inputs[i].shape.rank());
+      if (shard.in[i].kind == Kind::split)
+        axis = std::max(axis, shard.in[i].axis + out.rank() - shard.inputs[i].shape.rank());
     for (std::size_t i = 0; i < shard.in.size() && axis >= 0; ++i) {
       const int own = axis - (out.rank() - shard.inputs[i].shape.rank());
-      shard.in[i] = own >= 0 && shard.inputs[i].shape[own] == out[axis] && out[axis] != 1 ? Layout{Kind::split, own} : Layout{};
+      shard.in[i] =
+          own >= 0 && shard.inputs[i].shape[own] == out[axis] && out[axis] != 1 ? Layout{Kind::split, own} : Layout{};
     }
     if (axis >= 0) std::ranges::fill(shard.out, Layout{Kind::split, axis});
     return true;
@@ -112,17 +118,21 @@ class Spreader {
     Values locals;
     for (std::size_t i = 0; i < inputs.size(); ++i) locals.push_back(convert(inputs[i], shard.in[i]));
     // Numbers that are the same on all replicas start at row 0 on each.
-    if (node.op->traits.random && shard.out[0].kind == Kind::whole && locals.size() > 2) locals[2] = full(to_, 0, {}, DType::int64);
+    if (node.op->traits.random && shard.out[0].kind == Kind::whole && locals.size() > 2)
+      locals[2] = full(to_, 0, {}, DType::int64);
     return placed(to_.add_all(*node.op, locals, shard.local, node.bodies), node.types, shard.out);
   }
 
-  std::vector<Placed> placed(const Values& locals, const std::vector<Type>& wholes, const std::vector<Layout>& layouts) const {
+  std::vector<Placed> placed(const Values& locals, const std::vector<Type>& wholes,
+                             const std::vector<Layout>& layouts) const {
     std::vector<Placed> result;
     for (std::size_t i = 0; i < locals.size(); ++i) {
-      const Shape wanted = layouts[i].kind == Kind::split && wholes[i].dtype != DType::opaque
-                               ? wholes[i].shape.with(layouts[i].axis, extent(wholes[i].shape[layouts[i].axis], rows_.end - rows_.begin))
-                               : locals[i].shape();
-      STRATA_CHECK(locals[i].shape() == wanted, (*locals[i].graph)[locals[i].node].op->name, ": its part is ", locals[i].type(), ", not ", wanted);
+      const Shape wanted =
+          layouts[i].kind == Kind::split && wholes[i].dtype != DType::opaque
+              ? wholes[i].shape.with(layouts[i].axis, extent(wholes[i].shape[layouts[i].axis], rows_.end - rows_.begin))
+              : locals[i].shape();
+      STRATA_CHECK(locals[i].shape() == wanted, (*locals[i].graph)[locals[i].node].op->name, ": its part is ",
+                   locals[i].type(), ", not ", wanted);
       result.push_back({locals[i], layouts[i], wholes[i]});
     }
     return result;
@@ -148,7 +158,8 @@ class Spreader {
   // need a collective the loop runs whole on every replica.
   std::vector<Placed> emit_scan(const Node& node, const std::vector<Placed>& inputs) {
     const auto& scan_attributes = node.attributes.as<Scan>();
-    const auto carries = static_cast<std::size_t>(scan_attributes.carries), sequences = static_cast<std::size_t>(scan_attributes.sequences);
+    const auto carries = static_cast<std::size_t>(scan_attributes.carries),
+               sequences = static_cast<std::size_t>(scan_attributes.sequences);
     std::vector<Layout> layouts;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Layout layout = inputs[i].layout;
@@ -170,7 +181,9 @@ class Spreader {
         if (it == body.inputs().end()) continue;
         const Type& whole = body[n].types[0];
         Type part = whole;
-        if (layouts[input].kind == Kind::split) part.shape = part.shape.with(layouts[input].axis, extent(part.shape[layouts[input].axis], rows_.end - rows_.begin));
+        if (layouts[input].kind == Kind::split)
+          part.shape =
+              part.shape.with(layouts[input].axis, extent(part.shape[layouts[input].axis], rows_.end - rows_.begin));
         known[{n, 0}] = {local->input(it->first, part), layouts[input], whole};
         ++input;
       }
@@ -227,11 +240,13 @@ Graph spread(const Graph& whole, const ReplicaRows& rows) {
   std::map<Ref, Placed> placed;
   for (const auto& [name, node] : whole.inputs()) {
     Type type = whole[node].types[0];
-    const bool split = name != names::first_row && rows.batch > 0 && type.shape.rank() > 0 && type.shape[0] == rows.batch;
+    const bool split =
+        name != names::first_row && rows.batch > 0 && type.shape.rank() > 0 && type.shape[0] == rows.batch;
     if (split) type.shape = type.shape.with(0, rows.end - rows.begin);
     placed[{node, 0}] = {local.input(name, type), split ? Layout{Kind::split, 0} : Layout{}, whole[node].types[0]};
   }
-  for (const auto& [path, node] : whole.states()) placed[{node, 0}] = {local.state(path, whole[node].types[0]), {}, whole[node].types[0]};
+  for (const auto& [path, node] : whole.states())
+    placed[{node, 0}] = {local.state(path, whole[node].types[0]), {}, whole[node].types[0]};
   spreader.walk(whole, placed);
   for (const auto& next : whole.nexts())
     local.next(placed.at({next.state, 0}).local, spreader.convert(placed.at(next.value), {}), next.advance);

@@ -8,9 +8,9 @@
 namespace strata {
 
 struct ReplicaRows {
-  std::int64_t batch = 0;               // rows the graph was traced for
-  std::int64_t begin = 0, end = 0;      // this replica's: possibly none
-  bool first = true;                    // the replica that holds a whole value where terms are wanted
+  std::int64_t batch = 0;           // rows the graph was traced for
+  std::int64_t begin = 0, end = 0;  // this replica's: possibly none
+  bool first = true;                // the replica that holds a whole value where terms are wanted
 };
 
 Graph spread(const Graph& whole, const ReplicaRows& rows);

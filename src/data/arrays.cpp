@@ -11,8 +11,10 @@ namespace {
 class ArraysReader final : public Reader {
  public:
   explicit ArraysReader(const Arrays& arrays) {
-    auto take = [&](const std::vector<Tensor>& tensors, DataField::Role role, const std::vector<std::string>& names, const char* stem) {
-      for (std::size_t i = 0; i < tensors.size(); ++i) add(tensors[i], role, i < names.size() ? names[i] : cat(stem, i));
+    auto take = [&](const std::vector<Tensor>& tensors, DataField::Role role, const std::vector<std::string>& names,
+                    const char* stem) {
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        add(tensors[i], role, i < names.size() ? names[i] : cat(stem, i));
     };
     take(arrays.x, DataField::Role::input, arrays.input_names, "x");
     take(arrays.y, DataField::Role::target, arrays.target_names, "y");
@@ -23,7 +25,8 @@ class ArraysReader final : public Reader {
   void read(std::int64_t row, std::span<void* const> out) const override {
     for (std::size_t f = 0; f < tensors_.size(); ++f) {
       const std::size_t bytes = fields_[f].type.bytes();
-      std::memcpy(out[f], static_cast<const char*>(tensors_[f].host_data()) + static_cast<std::size_t>(row) * bytes, bytes);
+      std::memcpy(out[f], static_cast<const char*>(tensors_[f].host_data()) + static_cast<std::size_t>(row) * bytes,
+                  bytes);
     }
   }
 

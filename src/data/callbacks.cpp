@@ -33,7 +33,9 @@ bool wants_more(const Monitor& monitor, const Training& training) {
   switch (training.direction(monitor.figure)) {
     case Direction::up: return true;
     case Direction::down: return false;
-    default: throw Error(cat("whether more or less of '", monitor.figure, "' is better cannot be known; set mode to min or max"));
+    default:
+      throw Error(
+          cat("whether more or less of '", monitor.figure, "' is better cannot be known; set mode to min or max"));
   }
 }
 
@@ -56,7 +58,8 @@ Optional<double> Monitor::read(const Training& training) const {
   if (const auto it = figures.find(figure); it != figures.end()) return it->second;
   std::vector<std::string> known;
   for (const auto& [name, _] : figures) known.push_back(name);
-  warn(cat("there is no figure '", figure, "' to monitor in epoch ", training.epoch() + 1, "; there are ", listed(known)));
+  warn(cat("there is no figure '", figure, "' to monitor in epoch ", training.epoch() + 1, "; there are ",
+           listed(known)));
   return {};
 }
 
@@ -119,7 +122,8 @@ std::string figures_text(const Figures& figures) {
   for (const bool validation : {false, true})
     for (const bool loss : {true, false})
       for (const auto& [name, value] : figures)
-        if (name.starts_with("val_") == validation && (name == "loss" || name == "val_loss") == loss) text += cat(" - ", name, ": ", four_digits(value));
+        if (name.starts_with("val_") == validation && (name == "loss" || name == "val_loss") == loss)
+          text += cat(" - ", name, ": ", four_digits(value));
   return text;
 }
 
@@ -147,7 +151,8 @@ void ProgressBar::on_step_end(Training& t) {
   const int cells = 24, done = static_cast<int>(cells * t.step() / std::max<std::int64_t>(1, t.steps()));
   std::string line = cat(t.step(), "/", t.steps(), " ");
   for (int i = 0; i < cells; ++i) line += i < done ? '=' : i == done ? '>' : '.';
-  line += cat(" ", duration_text(each * static_cast<double>(t.steps() - t.step())), " left, ", duration_text(each), "/step", figures_text(t.figures()));
+  line += cat(" ", duration_text(each * static_cast<double>(t.steps() - t.step())), " left, ", duration_text(each),
+              "/step", figures_text(t.figures()));
   const std::size_t most = terminal_width() - 1;
   if (line.size() > most) line.resize(most);
   std::cerr << "\r" << line << "\x1b[K" << std::flush;

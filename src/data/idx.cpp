@@ -40,8 +40,10 @@ class Bytes {
       if (got == 0) {
         int code = 0;
         const char* message = gzerror(file_, &code);
-        if (code != Z_OK && code != Z_STREAM_END) throw Error(cat(path_, ": is damaged at byte ", read_, " of its contents (", message, ")"));
-        throw Error(cat(path_, ": ends after ", read_, " bytes, in the middle of ", what, "; ", bytes, " more are announced"));
+        if (code != Z_OK && code != Z_STREAM_END)
+          throw Error(cat(path_, ": is damaged at byte ", read_, " of its contents (", message, ")"));
+        throw Error(
+            cat(path_, ": ends after ", read_, " bytes, in the middle of ", what, "; ", bytes, " more are announced"));
       }
       at += got;
       bytes -= static_cast<std::uint64_t>(got);
@@ -55,7 +57,8 @@ class Bytes {
     if (got > 0) throw Error(cat(path_, ": goes on after the ", read_, " bytes its header announces"));
     int code = 0;
     (void)gzerror(file_, &code);
-    if (code != Z_OK && code != Z_STREAM_END) throw Error(cat(path_, ": is cut short: gzip's checksum at its end is missing"));
+    if (code != Z_OK && code != Z_STREAM_END)
+      throw Error(cat(path_, ": is cut short: gzip's checksum at its end is missing"));
   }
 
  private:
@@ -75,7 +78,9 @@ DType dtype_of_code(std::uint8_t code, const std::string& path) {
     case 0x0C: return DType::int32;
     case 0x0D: return DType::float32;
     case 0x0E: return DType::float64;
-    default: throw Error(cat(path, ": its dtype code is ", static_cast<int>(code), "; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read"));
+    default:
+      throw Error(cat(path, ": its dtype code is ", static_cast<int>(code),
+                      "; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read"));
   }
 }
 
@@ -83,9 +88,12 @@ Tensor read_idx(const std::string& path) {
   Bytes in(path);
   std::uint8_t magic[4];
   in.take(magic, 4, "the header");
-  if (magic[0] != 0 || magic[1] != 0) throw Error(cat(path, ": is no IDX file: it begins with bytes ", static_cast<int>(magic[0]), " ", static_cast<int>(magic[1]), ", not 0 0"));
+  if (magic[0] != 0 || magic[1] != 0)
+    throw Error(cat(path, ": is no IDX file: it begins with bytes ", static_cast<int>(magic[0]), " ",
+                    static_cast<int>(magic[1]), ", not 0 0"));
   const DType dtype = dtype_of_code(magic[2], path);
-  if (magic[3] == 0 || magic[3] > Shape::max_rank) throw Error(cat(path, ": has ", static_cast<int>(magic[3]), " axes; 1 to ", Shape::max_rank, " can be read"));
+  if (magic[3] == 0 || magic[3] > Shape::max_rank)
+    throw Error(cat(path, ": has ", static_cast<int>(magic[3]), " axes; 1 to ", Shape::max_rank, " can be read"));
   std::vector<std::int64_t> extents;
   std::uint64_t bytes = size_of(dtype);
   for (int i = 0; i < magic[3]; ++i) {
@@ -93,11 +101,13 @@ Tensor read_idx(const std::string& path) {
     in.take(big, 4, "the header");
     extents.push_back(static_cast<std::int64_t>(big[0]) << 24 | big[1] << 16 | big[2] << 8 | big[3]);
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extents.back()), &bytes) || bytes > most_bytes)
-      throw Error(cat(path, ": announces more than ", bytes_text(most_bytes), " of numbers: ", extents.back(), " along axis ", i, " after ", i ? extents[static_cast<std::size_t>(i) - 1] : 1));
+      throw Error(cat(path, ": announces more than ", bytes_text(most_bytes), " of numbers: ", extents.back(),
+                      " along axis ", i, " after ", i ? extents[static_cast<std::size_t>(i) - 1] : 1));
   }
   // What is announced must be there before memory is taken for it: gzip packs at most about 1032 to 1.
   const std::uint64_t on_disk = std::filesystem::file_size(path);
-  if (bytes > on_disk * 1100) throw Error(cat(path, ": announces ", bytes, " bytes of numbers, but the file has only ", on_disk));
+  if (bytes > on_disk * 1100)
+    throw Error(cat(path, ": announces ", bytes, " bytes of numbers, but the file has only ", on_disk));
   Tensor tensor(Type{Shape(extents), dtype});
   in.take(tensor.host_data(), bytes, "the numbers");
   in.expect_end();
@@ -117,10 +127,12 @@ class IdxReader final : public Reader {
     if (labels.empty()) return;
     labels_ = read_idx(labels);
     if (labels_.shape().rank() != 1) throw Error(cat(labels, ": labels are one number a row, got ", labels_.shape()));
-    if (labels_.shape()[0] != images_.shape()[0]) throw Error(cat(labels, ": ", labels_.shape()[0], " labels for ", images_.shape()[0], " images in ", images));
+    if (labels_.shape()[0] != images_.shape()[0])
+      throw Error(cat(labels, ": ", labels_.shape()[0], " labels for ", images_.shape()[0], " images in ", images));
     std::int64_t classes = idx.classes, largest = 0;
     for (const double label : labels_.to_doubles()) largest = std::max(largest, static_cast<std::int64_t>(label));
-    if (classes && largest >= classes) throw Error(cat(labels, ": holds label ", largest, ", but classes is ", classes));
+    if (classes && largest >= classes)
+      throw Error(cat(labels, ": holds label ", largest, ", but classes is ", classes));
     fields_.push_back({"label", DataField::Role::target, {{}, labels_.dtype()}, classes ? classes : largest + 1, {}});
   }
   std::int64_t size() const override { return images_.shape()[0]; }

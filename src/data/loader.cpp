@@ -6,14 +6,17 @@
 
 namespace strata {
 
-Loader::Loader(std::shared_ptr<const Reader> reader, LoaderOptions options) : reader_(std::move(reader)), options_(options) {
+Loader::Loader(std::shared_ptr<const Reader> reader, LoaderOptions options)
+    : reader_(std::move(reader)), options_(options) {
   if (options_.batch_size < 1) throw Error(cat("a batch has at least 1 row, got batch_size ", options_.batch_size));
   if (options_.first_row < 0 || options_.last_row > reader_->size() || options_.first_row > options_.last_row)
-    throw Error(cat("rows ", options_.first_row, " to ", options_.last_row, " are not all among the ", reader_->size(), " rows of the data"));
+    throw Error(cat("rows ", options_.first_row, " to ", options_.last_row, " are not all among the ", reader_->size(),
+                    " rows of the data"));
   const std::int64_t largest = std::min(options_.batch_size, std::max<std::int64_t>(1, row_count()));
   for (int i = 0; i < options_.prefetch + 1; ++i) {
     auto buffer = std::make_unique<Buffer>();
-    for (const DataField& field : reader_->fields()) buffer->whole.emplace_back(Type{field.type.shape.prepend(largest), field.type.dtype});
+    for (const DataField& field : reader_->fields())
+      buffer->whole.emplace_back(Type{field.type.shape.prepend(largest), field.type.dtype});
     buffer->places.resize(buffer->whole.size());
     buffer->row_numbers.reserve(static_cast<std::size_t>(largest));
     buffers_.push_back(std::move(buffer));
@@ -23,7 +26,8 @@ Loader::Loader(std::shared_ptr<const Reader> reader, LoaderOptions options) : re
 Loader::~Loader() { stop(); }
 
 std::int64_t Loader::batches() const {
-  return options_.drop_last ? row_count() / options_.batch_size : (row_count() + options_.batch_size - 1) / options_.batch_size;
+  return options_.drop_last ? row_count() / options_.batch_size
+                            : (row_count() + options_.batch_size - 1) / options_.batch_size;
 }
 
 void Loader::stop() {
@@ -56,10 +60,13 @@ void Loader::fill(Buffer& buffer, std::int64_t index, const EpochOrder& order) c
   buffer.error = nullptr;
   try {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = options_.first_row + (options_.shuffle ? static_cast<std::int64_t>(order.at(static_cast<std::uint64_t>(i))) : i);
+      const std::int64_t row =
+          options_.first_row +
+          (options_.shuffle ? static_cast<std::int64_t>(order.at(static_cast<std::uint64_t>(i))) : i);
       buffer.row_numbers.push_back(row);
       for (std::size_t f = 0; f < buffer.whole.size(); ++f)
-        buffer.places[f] = static_cast<char*>(buffer.whole[f].host_data()) + static_cast<std::size_t>(i - begin) * reader_->fields()[f].type.bytes();
+        buffer.places[f] = static_cast<char*>(buffer.whole[f].host_data()) +
+                           static_cast<std::size_t>(i - begin) * reader_->fields()[f].type.bytes();
       reader_->read(row, buffer.places);
     }
   } catch (...) {
@@ -93,13 +100,15 @@ void Loader::hand_out(Buffer& buffer, Batch& batch) const {
   batch.row_numbers = buffer.row_numbers;
   batch.fields.resize(buffer.whole.size());
   for (std::size_t f = 0; f < buffer.whole.size(); ++f)
-    batch.fields[f] = buffer.rows == buffer.whole[f].shape()[0] ? buffer.whole[f] : buffer.whole[f].rows(0, buffer.rows);
+    batch.fields[f] =
+        buffer.rows == buffer.whole[f].shape()[0] ? buffer.whole[f] : buffer.whole[f].rows(0, buffer.rows);
 }
 
 bool Loader::next(Batch& batch) {
   if (to_give_ >= batches()) return false;
   if (options_.prefetch == 0) {
-    fill(*buffers_[0], to_give_, EpochOrder(options_.seed, static_cast<std::uint64_t>(epoch_), static_cast<std::uint64_t>(row_count())));
+    fill(*buffers_[0], to_give_,
+         EpochOrder(options_.seed, static_cast<std::uint64_t>(epoch_), static_cast<std::uint64_t>(row_count())));
     to_give_ = buffers_[0]->error ? batches() : to_give_ + 1;
     hand_out(*buffers_[0], batch);
     return true;

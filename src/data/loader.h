@@ -15,16 +15,16 @@ namespace strata {
 
 struct LoaderOptions {
   std::int64_t batch_size = 32;
-  std::int64_t first_row = 0, last_row = 0;           // the range of rows: [first, last)
+  std::int64_t first_row = 0, last_row = 0;  // the range of rows: [first, last)
   bool shuffle = false;
   std::uint64_t seed = 0;
-  int prefetch = 2;                                   // batches read ahead; 0: read when asked for
-  bool drop_last = false;                             // a partial last batch is left out
+  int prefetch = 2;        // batches read ahead; 0: read when asked for
+  bool drop_last = false;  // a partial last batch is left out
 };
 
 struct Batch {
-  std::vector<Tensor> fields;                         // whole-batch tensors, as the reader's fields
-  std::int64_t rows = 0, index = 0;                   // index within the epoch
+  std::vector<Tensor> fields;        // whole-batch tensors, as the reader's fields
+  std::int64_t rows = 0, index = 0;  // index within the epoch
   std::vector<std::int64_t> row_numbers;
 };
 
@@ -36,13 +36,13 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  std::int64_t batches() const;                       // in an epoch
+  std::int64_t batches() const;  // in an epoch
   void start(std::int64_t epoch, std::int64_t batch = 0);
-  bool next(Batch& batch);                            // false after the epoch's last; reading errors come out here
+  bool next(Batch& batch);  // false after the epoch's last; reading errors come out here
 
  private:
   struct Buffer {
-    std::vector<Tensor> whole;                        // batch_size rows of each field
+    std::vector<Tensor> whole;  // batch_size rows of each field
     std::vector<std::int64_t> row_numbers;
     std::vector<void*> places;
     std::int64_t rows = 0, index = 0;
@@ -57,7 +57,7 @@ class Loader {
   std::shared_ptr<const Reader> reader_;
   LoaderOptions options_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
-  Buffer* lent_ = nullptr;                            // what the last batch's tensors lie in
+  Buffer* lent_ = nullptr;  // what the last batch's tensors lie in
 
   std::thread thread_;
   std::mutex mutex_;

@@ -58,20 +58,24 @@ class Differentiation {
     for (const Ref& ref : refs) inputs.push_back(graph_.value(ref));
     const Graph::Labelled label(graph_, graph_[n].scope);
     if (!op.vjp) {
-      if (!op.decompose) throw Error(cat("op '", op.name, "' has no gradient: neither a rule of its own nor simpler ops to stand for it"));
+      if (!op.decompose)
+        throw Error(
+            cat("op '", op.name, "' has no gradient: neither a rule of its own nor simpler ops to stand for it"));
       return through_decomposition(op, attributes, inputs, arriving);
     }
     const Values own = op.vjp({inputs, outputs, arriving, attributes, bodies});
     STRATA_CHECK(own.size() == inputs.size(), op.name, ": ", own.size(), " gradients for ", inputs.size(), " inputs");
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (!own[i] || !refs[i] || !between_[static_cast<std::size_t>(refs[i].node)]) continue;
-      STRATA_CHECK(own[i].shape() == inputs[i].shape(), op.name, ": the gradient of input ", i, " is ", own[i].type(), ", the input ", inputs[i].type());
+      STRATA_CHECK(own[i].shape() == inputs[i].shape(), op.name, ": the gradient of input ", i, " is ", own[i].type(),
+                   ", the input ", inputs[i].type());
       add(refs[i], own[i]);
     }
   }
 
   // The node's meaning in simpler ops is put beside it and differentiated in its stead.
-  void through_decomposition(const OpDef& op, const Attributes& attributes, const Values& inputs, const Values& arriving) {
+  void through_decomposition(const OpDef& op, const Attributes& attributes, const Values& inputs,
+                             const Values& arriving) {
     // The simpler ops start from stand-ins, so that only they are walked.
     Values stand_ins;
     for (const Value& input : inputs) stand_ins.push_back(input ? reshape_barrier(input) : Value{});
@@ -110,7 +114,8 @@ class Differentiation {
 Values gradients(Value loss, std::span<const Value> wrt, Value seed) {
   Graph& graph = *loss.graph;
   if (!seed && loss.shape().rank() != 0) throw Error(cat("gradients are of a scalar; the loss is ", loss.type()));
-  if (seed && seed.shape() != loss.shape()) throw Error(cat("the seed ", seed.type(), " does not fit the loss ", loss.type()));
+  if (seed && seed.shape() != loss.shape())
+    throw Error(cat("the seed ", seed.type(), " does not fit the loss ", loss.type()));
   const int last = loss.node;
   Differentiation differentiation(graph);
   differentiation.mark(wrt, last);

@@ -14,16 +14,19 @@ std::vector<std::vector<Array>> evaluate(const Graph& graph, const std::map<std:
     auto& outputs = values[static_cast<std::size_t>(n)];
     if (!node.op->infer) {  // a leaf
       const auto it = feeds.find(node.label);
-      if (it == feeds.end()) throw Error(cat("evaluate: ", node.op->name, " '", node.label, "' (", node.types[0], ") is not fed"));
+      if (it == feeds.end())
+        throw Error(cat("evaluate: ", node.op->name, " '", node.label, "' (", node.types[0], ") is not fed"));
       if (it->second.shape != node.types[0].shape)
-        throw Error(cat("evaluate: ", node.op->name, " '", node.label, "' is ", node.types[0], ", fed with ", it->second.shape));
+        throw Error(cat("evaluate: ", node.op->name, " '", node.label, "' is ", node.types[0], ", fed with ",
+                        it->second.shape));
       outputs = {it->second};
       continue;
     }
     inputs.clear();
     types.clear();
     for (const Ref& ref : node.inputs) {
-      inputs.push_back(ref ? &values[static_cast<std::size_t>(ref.node)][static_cast<std::size_t>(ref.output)] : nullptr);
+      inputs.push_back(ref ? &values[static_cast<std::size_t>(ref.node)][static_cast<std::size_t>(ref.output)]
+                           : nullptr);
       types.push_back(ref ? graph.type(ref) : Type{});
     }
     for (const Type& type : node.types) outputs.emplace_back(type.shape);

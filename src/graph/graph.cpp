@@ -32,7 +32,8 @@ const Type& Value::type() const {
 Value Graph::input(const std::string& name, const Type& type) {
   if (auto it = inputs_.find(name); it != inputs_.end()) {
     if (type != nodes_[static_cast<std::size_t>(it->second)].types[0])
-      throw Error(cat("input '", name, "' is ", nodes_[static_cast<std::size_t>(it->second)].types[0], ", but is asked for as ", type));
+      throw Error(cat("input '", name, "' is ", nodes_[static_cast<std::size_t>(it->second)].types[0],
+                      ", but is asked for as ", type));
     return {this, it->second, 0};
   }
   inputs_[name] = size();
@@ -43,7 +44,8 @@ Value Graph::input(const std::string& name, const Type& type) {
 Value Graph::state(const std::string& path, const Type& type) {
   if (auto it = states_.find(path); it != states_.end()) {
     if (type != nodes_[static_cast<std::size_t>(it->second)].types[0])
-      throw Error(cat("state '", path, "' is ", nodes_[static_cast<std::size_t>(it->second)].types[0], ", but is asked for as ", type));
+      throw Error(cat("state '", path, "' is ", nodes_[static_cast<std::size_t>(it->second)].types[0],
+                      ", but is asked for as ", type));
     return {this, it->second, 0};
   }
   states_[path] = size();
@@ -76,8 +78,10 @@ Value Graph::add(const OpDef& op, Values inputs, Attributes attributes, Bodies b
 
 void Graph::next(Value state, Value value, Advance advance) {
   const Node& node = (*this)[state.node];
-  STRATA_CHECK(state.graph == this && value.graph == this && node.op == &state_op, "next() takes a state and a value of this graph");
-  if (state.type() != value.type()) throw Error(cat("state '", node.label, "' is ", state.type(), ", but would hold ", value.type(), " next"));
+  STRATA_CHECK(state.graph == this && value.graph == this && node.op == &state_op,
+               "next() takes a state and a value of this graph");
+  if (state.type() != value.type())
+    throw Error(cat("state '", node.label, "' is ", state.type(), ", but would hold ", value.type(), " next"));
   for (Next& known : nexts_)
     if (known.state == state.node) {
       known = {state.node, ref(value), advance};
@@ -146,13 +150,15 @@ Values inlined(Graph& graph, const Graph& body, std::span<const Value> inputs) {
       outputs = {graph.state(node.label, node.types[0])};
     } else {
       Values from;
-      for (const Ref& ref : node.inputs) from.push_back(ref ? made[static_cast<std::size_t>(ref.node)][static_cast<std::size_t>(ref.output)] : Value{});
+      for (const Ref& ref : node.inputs)
+        from.push_back(ref ? made[static_cast<std::size_t>(ref.node)][static_cast<std::size_t>(ref.output)] : Value{});
       const Graph::Labelled label(graph, node.scope.empty() ? graph.scope() : node.scope);
       outputs = graph.add_all(*node.op, std::move(from), node.attributes, node.bodies);
     }
   }
   Values results;
-  for (const auto& output : body.outputs()) results.push_back(made[static_cast<std::size_t>(output.value.node)][static_cast<std::size_t>(output.value.output)]);
+  for (const auto& output : body.outputs())
+    results.push_back(made[static_cast<std::size_t>(output.value.node)][static_cast<std::size_t>(output.value.output)]);
   return results;
 }
 

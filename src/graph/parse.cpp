@@ -16,7 +16,7 @@ class Parser {
 
   Graph parse(bool body) {
     Graph graph;
-    std::map<int, int> numbers;                       // printed -> made
+    std::map<int, int> numbers;  // printed -> made
     for (; row_ < lines_.size(); ++row_) {
       line_ = lines_[row_];
       at_ = 0;
@@ -43,7 +43,9 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw Error(cat("graph:", row_ + 1, ":", at_ + 1, ": ", what)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(cat("graph:", row_ + 1, ":", at_ + 1, ": ", what));
+  }
   void skip() {
     while (at_ < line_.size() && line_[at_] == ' ') ++at_;
   }
@@ -153,7 +155,8 @@ class Parser {
     Value made = !op.infer ? (name == "input" ? graph.input(label, types[0]) : graph.state(label, types[0]))
                            : graph.add_all(op, inputs, attributes, bodies)[0];
     row_ = row;
-    if (graph[made.node].types != types) fail(cat(name, " gives ", graph[made.node].types[0], ", but ", types[0], " is written"));
+    if (graph[made.node].types != types)
+      fail(cat(name, " gives ", graph[made.node].types[0], ", but ", types[0], " is written"));
     numbers[printed] = made.node;
   }
 
@@ -168,7 +171,8 @@ class Parser {
       if (line_[end] == '{' || line_[end] == '[') ++depth;
       if ((line_[end] == '}' || line_[end] == ']') && --depth == 0) break;
     }
-    const Config config = parse_flow(line_.substr(at_, end + 1 - at_), {"graph", static_cast<int>(row_) + 1, static_cast<int>(at_) + 1, ""});
+    const Config config = parse_flow(line_.substr(at_, end + 1 - at_),
+                                     {"graph", static_cast<int>(row_) + 1, static_cast<int>(at_) + 1, ""});
     at_ = end + 1;
     return op.read(config);
   }

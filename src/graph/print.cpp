@@ -31,8 +31,10 @@ void print(const Graph& graph, const std::string& indent, std::string& out) {
     }
   }
   for (const auto& next : graph.nexts())
-    out += cat(indent, "next %", next.state, " = ", name_of(graph, next.value), next.advance == Advance::always ? " always" : "", "\n");
-  for (const auto& output : graph.outputs()) out += cat(indent, "output \"", output.name, "\" = ", name_of(graph, output.value), "\n");
+    out += cat(indent, "next %", next.state, " = ", name_of(graph, next.value),
+               next.advance == Advance::always ? " always" : "", "\n");
+  for (const auto& output : graph.outputs())
+    out += cat(indent, "output \"", output.name, "\" = ", name_of(graph, output.value), "\n");
   if (graph.ok()) out += cat(indent, "guard ", name_of(graph, graph.ok()), "\n");
 }
 

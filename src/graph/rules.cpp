@@ -81,7 +81,9 @@ AxisView::AxisView(const Shape& shape, int axis) {
 }
 
 OpExample::Input floats(const Shape& shape, double low, double high) { return {{shape, DType::float32}, low, high}; }
-OpExample::Input integers(const Shape& shape, double low, double high, DType dtype) { return {{shape, dtype}, low, high}; }
+OpExample::Input integers(const Shape& shape, double low, double high, DType dtype) {
+  return {{shape, dtype}, low, high};
+}
 OpExample::Input bools(const Shape& shape) { return {{shape, DType::boolean}, 0, 2}; }
 
 }  // namespace strata::rules

@@ -6,19 +6,28 @@
 
 namespace strata {
 
-Scope::Scope(Trace& trace, std::string path, Precision precision, bool trainable, const void* owner, std::string owner_path)
-    : trace_(&trace), path_(std::move(path)), precision_(precision), trainable_(trainable), owner_(owner), owner_path_(std::move(owner_path)) {}
+Scope::Scope(Trace& trace, std::string path, Precision precision, bool trainable, const void* owner,
+             std::string owner_path)
+    : trace_(&trace),
+      path_(std::move(path)),
+      precision_(precision),
+      trainable_(trainable),
+      owner_(owner),
+      owner_path_(std::move(owner_path)) {}
 
 namespace {
 
-std::string joined_path(const std::string& path, std::string_view name) { return path.empty() ? std::string(name) : cat(path, "/", name); }
+std::string joined_path(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : cat(path, "/", name);
+}
 
 }  // namespace
 
 Value Scope::declare(std::string_view name, const Type& type, const WeightOptions& options) const {
   const std::string path = joined_path(path_, name);
   if (const auto it = trace_->states.find(path); it != trace_->states.end()) {
-    if (it->second.type != type) throw Error(cat("state '", path, "' is ", it->second.type, ", but is asked for again as ", type));
+    if (it->second.type != type)
+      throw Error(cat("state '", path, "' is ", it->second.type, ", but is asked for again as ", type));
     return graph().state(path, type);
   }
   StateDeclaration declaration;

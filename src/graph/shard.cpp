@@ -38,7 +38,9 @@ bool elementwise(Shard& s) {
   if (axis < 0) return true;
   for (std::size_t i = 0; i < s.in.size(); ++i) {
     const int own = axis - (rank - s.inputs[i].shape.rank());
-    s.in[i] = own >= 0 && s.inputs[i].shape[own] == s.outputs[0].shape[axis] && s.outputs[0].shape[axis] != 1 ? along(own) : Layout{};
+    s.in[i] = own >= 0 && s.inputs[i].shape[own] == s.outputs[0].shape[axis] && s.outputs[0].shape[axis] != 1
+                  ? along(own)
+                  : Layout{};
   }
   all_outputs(s, along(axis));
   return true;
@@ -81,7 +83,8 @@ bool reshape(Shard& s) {
   for (int i = 0; i < s.in[0].axis; ++i) before *= from[i];
   std::int64_t size = 1;
   for (int i = 0; i < to.rank(); ++i) {
-    if (size == before && to[i] % s.batch_rows == 0 && (to[i] % from[s.in[0].axis] == 0 || from[s.in[0].axis] % to[i] == 0) && to[i] > 0) {
+    if (size == before && to[i] % s.batch_rows == 0 &&
+        (to[i] % from[s.in[0].axis] == 0 || from[s.in[0].axis] % to[i] == 0) && to[i] > 0) {
       s.out[0] = along(i);
       s.local = ToShape{s.shape(to, s.out[0])};
       return true;
@@ -209,7 +212,8 @@ bool matmul(Shard& s) {
   const auto& m = s.attributes.as<Matmul>();
   const Shape &a = s.inputs[0].shape, &b = s.inputs[1].shape;
   const int inner_a = m.transpose_a ? a.rank() - 2 : a.rank() - 1, rows_a = m.transpose_a ? a.rank() - 1 : a.rank() - 2;
-  const int inner_b = m.transpose_b ? b.rank() - 1 : b.rank() - 2, columns_b = m.transpose_b ? b.rank() - 2 : b.rank() - 1;
+  const int inner_b = m.transpose_b ? b.rank() - 1 : b.rank() - 2,
+            columns_b = m.transpose_b ? b.rank() - 2 : b.rank() - 1;
   const int out_rank = s.outputs[0].shape.rank();
   const bool a_split = split(s.in[0]), b_split = split(s.in[1]);
   if ((a_split && s.in[0].axis == inner_a) || (b_split && s.in[1].axis == inner_b)) {
@@ -300,7 +304,10 @@ bool layer_norm_gradient(Shard& s) {
   if (rows.axis == x.rank() - 1) return false;
   for (std::size_t i = 0; i < s.in.size(); ++i) {
     const Shape& shape = s.inputs[i].shape;
-    s.in[i] = given(s, i) && shape.rank() > rows.axis && shape.rank() >= x.rank() - 1 && shape[rows.axis] == x[rows.axis] ? rows : Layout{};
+    s.in[i] =
+        given(s, i) && shape.rank() > rows.axis && shape.rank() >= x.rank() - 1 && shape[rows.axis] == x[rows.axis]
+            ? rows
+            : Layout{};
   }
   all_outputs(s, {Kind::terms, 0});
   s.out[0] = rows;
@@ -355,7 +362,9 @@ bool lstm_gradient(Shard& s) {
   const std::int64_t whole = s.inputs[0].shape[0];
   for (std::size_t i = 0; i < s.in.size(); ++i) s.in[i] = given(s, i) && !(i >= 1 && i <= 3) ? along(0) : Layout{};
   for (std::size_t i = 0; i < s.outputs.size(); ++i)
-    s.out[i] = i >= 1 && i <= 3 ? Layout{Kind::terms, 0} : s.outputs[i].shape.rank() && s.outputs[i].shape[0] == whole ? along(0) : Layout{};
+    s.out[i] = i >= 1 && i <= 3                                              ? Layout{Kind::terms, 0}
+               : s.outputs[i].shape.rank() && s.outputs[i].shape[0] == whole ? along(0)
+                                                                             : Layout{};
   return true;
 }
 

@@ -11,8 +11,10 @@ void verify(const Graph& graph) {
     STRATA_CHECK(!node.types.empty(), "node ", n, " (", node.op->name, ") has no outputs");
     std::vector<Type> types;
     for (const Ref& ref : node.inputs) {
-      STRATA_CHECK(!ref || (ref.node < n && ref.node >= 0), "node ", n, " (", node.op->name, ") reads node ", ref.node, ", which does not come before it");
-      STRATA_CHECK(!ref || ref.output < static_cast<int>(graph[ref.node].types.size()), "node ", n, " reads output ", ref.output, " of node ", ref.node);
+      STRATA_CHECK(!ref || (ref.node < n && ref.node >= 0), "node ", n, " (", node.op->name, ") reads node ", ref.node,
+                   ", which does not come before it");
+      STRATA_CHECK(!ref || ref.output < static_cast<int>(graph[ref.node].types.size()), "node ", n, " reads output ",
+                   ref.output, " of node ", ref.node);
       types.push_back(ref ? graph.type(ref) : Type{});
     }
     if (!node.op->infer) {
@@ -20,16 +22,19 @@ void verify(const Graph& graph) {
       continue;
     }
     const Types inferred = node.op->infer({types, node.attributes, node.bodies});
-    STRATA_CHECK(inferred == node.types, "node ", n, " (", node.op->name, ") says ", node.types[0], ", its rule gives ", inferred[0]);
+    STRATA_CHECK(inferred == node.types, "node ", n, " (", node.op->name, ") says ", node.types[0], ", its rule gives ",
+                 inferred[0]);
     for (const auto& body : node.bodies) verify(*body);
   }
   for (const auto& next : graph.nexts()) {
     STRATA_CHECK(next.state >= 0 && next.state < graph.size() && next.value, "a next refers to nothing");
-    STRATA_CHECK(graph.type({next.state, 0}) == graph.type(next.value), "state ", graph[next.state].label, " is ", graph.type({next.state, 0}),
-                 ", its next ", graph.type(next.value));
+    STRATA_CHECK(graph.type({next.state, 0}) == graph.type(next.value), "state ", graph[next.state].label, " is ",
+                 graph.type({next.state, 0}), ", its next ", graph.type(next.value));
   }
-  for (const auto& output : graph.outputs()) STRATA_CHECK(output.value && output.value.node < graph.size(), "output ", output.name, " refers to nothing");
-  if (graph.ok()) STRATA_CHECK(graph.type(graph.ok()) == (Type{{}, DType::boolean}), "the guard is ", graph.type(graph.ok()));
+  for (const auto& output : graph.outputs())
+    STRATA_CHECK(output.value && output.value.node < graph.size(), "output ", output.name, " refers to nothing");
+  if (graph.ok())
+    STRATA_CHECK(graph.type(graph.ok()) == (Type{{}, DType::boolean}), "the guard is ", graph.type(graph.ok()));
 }
 
 }  // namespace strata

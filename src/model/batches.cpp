@@ -31,30 +31,41 @@ Shape fitted(const Shape& data, const Shape& model) {
 void check_input(const Topology& topology, std::size_t i, const Type& row) {
   auto& input = topology.inputs[i];
   if (fitted(row.shape, input.type.shape) != input.type.shape)
-    throw Error(cat("model '", topology.name, "': input '", input.name, "' is ", input.type.shape, " a row, but the data has ", row.shape,
-                    row.shape.size() == input.type.shape.size() ? "; a Reshape as the first layer, or another input shape, makes them agree" : ""));
+    throw Error(cat("model '", topology.name, "': input '", input.name, "' is ", input.type.shape,
+                    " a row, but the data has ", row.shape,
+                    row.shape.size() == input.type.shape.size()
+                        ? "; a Reshape as the first layer, or another input shape, makes them agree"
+                        : ""));
   if (is_integer(input.type.dtype) && is_floating(row.dtype))
-    throw Error(cat("model '", topology.name, "': input '", input.name, "' is ", input.type.dtype, ", but the data has ", row.dtype));
+    throw Error(cat("model '", topology.name, "': input '", input.name, "' is ", input.type.dtype,
+                    ", but the data has ", row.dtype));
 }
 
 }  // namespace
 
-Dataset arrays_of(const std::vector<Tensor>& x, const std::vector<Tensor>& y) { return datasets::Arrays{.x = x, .y = y}; }
+Dataset arrays_of(const std::vector<Tensor>& x, const std::vector<Tensor>& y) {
+  return datasets::Arrays{.x = x, .y = y};
+}
 
 void copy_rows(Tensor& to, std::int64_t at, const Tensor& from, std::int64_t rows) {
   if (to.shape().without(0) != from.shape().without(0) || at + rows > to.shape()[0])
     throw Error(cat("rows ", at, " to ", at + rows, " of ", from.type(), " do not fit into ", to.type()));
   const std::size_t row = from.shape()[0] ? from.bytes() / static_cast<std::size_t>(from.shape()[0]) : 0;
-  std::memcpy(static_cast<char*>(to.host_data()) + static_cast<std::size_t>(at) * row, from.host_data(), static_cast<std::size_t>(rows) * row);
+  std::memcpy(static_cast<char*>(to.host_data()) + static_cast<std::size_t>(at) * row, from.host_data(),
+              static_cast<std::size_t>(rows) * row);
 }
 
-Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight) {
+Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y,
+                 const Tensor& sample_weight) {
   auto& topology = *core.topology;
-  if (x.size() != topology.inputs.size()) throw Error(cat("model '", topology.name, "' takes ", topology.inputs.size(), " inputs, got ", x.size()));
+  if (x.size() != topology.inputs.size())
+    throw Error(cat("model '", topology.name, "' takes ", topology.inputs.size(), " inputs, got ", x.size()));
   Fed fed;
   fed.types.rows = x[0].shape()[0];
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i].shape()[0] != fed.types.rows) throw Error(cat("input '", topology.inputs[i].name, "' has ", x[i].shape()[0], " rows, the first input ", fed.types.rows));
+    if (x[i].shape()[0] != fed.types.rows)
+      throw Error(cat("input '", topology.inputs[i].name, "' has ", x[i].shape()[0], " rows, the first input ",
+                      fed.types.rows));
     check_input(topology, i, {x[i].shape().without(0), x[i].dtype()});
     const Tensor shaped = x[i].reshaped(topology.inputs[i].type.shape.prepend(fed.types.rows));
     fed.feeds[input_feed(topology, i)] = shaped;
@@ -65,9 +76,13 @@ Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vec
   std::size_t used = 0;
   for (std::size_t i = 0; i < topology.outputs.size(); ++i) {
     if (!core.compiled || !core.binding.losses[i]) continue;
-    if (used >= y.size()) throw Error(cat("output '", topology.output_names[i], "' has a loss but no target: ", y.size(), " targets were given"));
+    if (used >= y.size())
+      throw Error(
+          cat("output '", topology.output_names[i], "' has a loss but no target: ", y.size(), " targets were given"));
     auto& target = y[used++];
-    if (target.shape()[0] != fed.types.rows) throw Error(cat("the target of '", topology.output_names[i], "' has ", target.shape()[0], " rows, the inputs ", fed.types.rows));
+    if (target.shape()[0] != fed.types.rows)
+      throw Error(cat("the target of '", topology.output_names[i], "' has ", target.shape()[0], " rows, the inputs ",
+                      fed.types.rows));
     fed.feeds[target_feed(topology, i)] = target;
     fed.types.targets[i] = target.type();
     if (sample_weight) {
@@ -79,7 +94,9 @@ Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vec
 }
 
 Batches::Batches(Model::Core& core, std::shared_ptr<const Reader> reader, BatchesOptions options)
-    : core_(core), reader_(std::move(reader)), options_(std::move(options)),
+    : core_(core),
+      reader_(std::move(reader)),
+      options_(std::move(options)),
       loader_(reader_, {.batch_size = options_.batch_size,
                         .first_row = options_.first,
                         .last_row = options_.last < 0 ? reader_->size() : options_.last,
@@ -87,20 +104,23 @@ Batches::Batches(Model::Core& core, std::shared_ptr<const Reader> reader, Batche
                         .seed = static_cast<std::uint64_t>(options_.seed)}) {
   auto& topology = *core_.topology;
   auto& fields = reader_->fields();
-  auto place = [&](DataField::Role role, const std::vector<std::string>& wanted, const std::vector<std::string>& feeds, const char* what) {
+  auto place = [&](DataField::Role role, const std::vector<std::string>& wanted, const std::vector<std::string>& feeds,
+                   const char* what) {
     std::vector<std::size_t> of_role;
     for (std::size_t f = 0; f < fields.size(); ++f)
       if (fields[f].role == role) of_role.push_back(f);
     bool by_name = true;
     for (auto& name : wanted)
-      by_name = by_name && std::any_of(of_role.begin(), of_role.end(), [&](std::size_t f) { return fields[f].name == name; });
+      by_name =
+          by_name && std::any_of(of_role.begin(), of_role.end(), [&](std::size_t f) { return fields[f].name == name; });
     if (!by_name && of_role.size() != wanted.size())
-      throw Error(cat("model '", topology.name, "' wants ", wanted.size(), " ", what, wanted.size() == 1 ? " (" : "s (", listed(wanted), "), the data has ",
-                      of_role.size(), ": ", field_names(fields, role)));
+      throw Error(cat("model '", topology.name, "' wants ", wanted.size(), " ", what, wanted.size() == 1 ? " (" : "s (",
+                      listed(wanted), "), the data has ", of_role.size(), ": ", field_names(fields, role)));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       std::size_t field = by_name ? 0 : of_role[i];
       if (by_name)
-        for (std::size_t f : of_role) if (fields[f].name == wanted[i]) field = f;
+        for (std::size_t f : of_role)
+          if (fields[f].name == wanted[i]) field = f;
       places_.push_back({field, feeds[i]});
     }
   };
@@ -125,17 +145,22 @@ Batches::Batches(Model::Core& core, std::shared_ptr<const Reader> reader, Batche
     if (fields[f].role == DataField::Role::weight)
       for (std::size_t i : weight_outputs_) places_.push_back({f, weight_feed(topology, i)});
   if (!options_.class_weight.empty()) {
-    if (weight_outputs_.size() != 1) throw Error(cat("class_weight needs a model with one output that has a loss; '", topology.name, "' has ", weight_outputs_.size()));
+    if (weight_outputs_.size() != 1)
+      throw Error(cat("class_weight needs a model with one output that has a loss; '", topology.name, "' has ",
+                      weight_outputs_.size()));
     if (std::any_of(fields.begin(), fields.end(), [](auto& f) { return f.role == DataField::Role::weight; }))
       throw Error("class_weight and sample weights in the data exclude each other; take one");
     label_field_ = places_[topology.inputs.size()].field;
     const Shape& label = fields[label_field_].type.shape;
-    if (label.size() != 1 && label.rank() != 1) throw Error(cat("class_weight needs one class per row; the target '", fields[label_field_].name, "' is ", label));
+    if (label.size() != 1 && label.rank() != 1)
+      throw Error(cat("class_weight needs one class per row; the target '", fields[label_field_].name, "' is ", label));
   }
 }
 
 std::int64_t Batches::count() const { return (row_count() + options_.batch_size - 1) / options_.batch_size; }
-std::int64_t Batches::row_count() const { return (options_.last < 0 ? reader_->size() : options_.last) - options_.first; }
+std::int64_t Batches::row_count() const {
+  return (options_.last < 0 ? reader_->size() : options_.last) - options_.first;
+}
 void Batches::start(std::int64_t epoch, std::int64_t batch) { loader_.start(epoch, batch); }
 
 BatchTypes Batches::types_of(std::int64_t rows) const {
@@ -175,7 +200,8 @@ bool Batches::next() {
       for (std::int64_t r = batch_.rows; r < rows; ++r) copy_rows(full, r, from, 1);
       tensor = full;
     }
-    if (p < topology.inputs.size() && tensor.shape() != fed_.types.inputs[p].shape) tensor = tensor.reshaped(fed_.types.inputs[p].shape);
+    if (p < topology.inputs.size() && tensor.shape() != fed_.types.inputs[p].shape)
+      tensor = tensor.reshaped(fed_.types.inputs[p].shape);
     fed_.feeds[places_[p].feed] = tensor;
   }
   if (!options_.class_weight.empty()) {
@@ -185,9 +211,11 @@ bool Batches::next() {
     Tensor weights(Type{{rows}, DType::float32});
     for (std::int64_t r = 0; r < rows; ++r) {
       auto begin = values.begin() + r * width;
-      const std::int64_t label_class = width > 1 ? std::max_element(begin, begin + width) - begin : std::llround(*begin);
+      const std::int64_t label_class =
+          width > 1 ? std::max_element(begin, begin + width) - begin : std::llround(*begin);
       auto it = options_.class_weight.find(label_class);
-      weights.as<float>()[static_cast<std::size_t>(r)] = it == options_.class_weight.end() ? 1.f : static_cast<float>(it->second);
+      weights.as<float>()[static_cast<std::size_t>(r)] =
+          it == options_.class_weight.end() ? 1.f : static_cast<float>(it->second);
     }
     fed_.feeds[weight_feed(topology, weight_outputs_[0])] = weights;
   }
@@ -211,7 +239,8 @@ RunResult StepRunner::run(StepPlans& plans, const std::map<std::string, Tensor>&
   return result;
 }
 
-RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts, std::int64_t first_row) {
+RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts,
+                                std::int64_t first_row) {
   Runner& runner = core_.ready();
   const std::int64_t share = (types.rows + parts - 1) / parts;
   auto part_of = [&](std::int64_t begin, std::int64_t end, BatchTypes& part, std::map<std::string, Tensor>& fed) {
@@ -219,7 +248,8 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
     part.rows = end - begin;
     part.step_rows = types.rows;
     for (auto* list : {&part.inputs, &part.targets, &part.weights})
-      for (auto& type : *list) if (type) type.shape = type.shape.with(0, part.rows);
+      for (auto& type : *list)
+        if (type) type.shape = type.shape.with(0, part.rows);
     for (auto& [name, tensor] : feeds) fed[name] = tensor.rows(begin, end);
   };
   std::map<std::string, double> counts;
@@ -241,7 +271,8 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
   StepPlans* last = nullptr;
   for (std::int64_t begin = 0; begin < types.rows; begin += share) {
     part_of(begin, std::min(types.rows, begin + share), part, fed);
-    for (auto& [name, count] : counts) fed[name] = Tensor::from_doubles({{}, count_types[name]}, std::span<const double>(&count, 1));
+    for (auto& [name, count] : counts)
+      fed[name] = Tensor::from_doubles({{}, count_types[name]}, std::span<const double>(&count, 1));
     last = &core_.train_plan(part);
     result = runner.run(last->micro, fed, first_row + begin);
     if (result.status != Status::ok) return result;

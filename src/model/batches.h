@@ -13,18 +13,19 @@ struct Fed {
   BatchTypes types;
 };
 // Error: counts, names or shapes that do not fit the model.
-Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y, const Tensor& sample_weight);
+Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y,
+                 const Tensor& sample_weight);
 
 Dataset arrays_of(const std::vector<Tensor>& x, const std::vector<Tensor>& y);
 void copy_rows(Tensor& to, std::int64_t at, const Tensor& from, std::int64_t rows);
 
 struct BatchesOptions {
   std::int64_t batch_size = 32;
-  bool targets = true;                              // false: inputs only
-  bool fill = false;                                // the last batch is filled up to batch_size; rows() says what counts
+  bool targets = true;  // false: inputs only
+  bool fill = false;    // the last batch is filled up to batch_size; rows() says what counts
   bool shuffle = false;
   std::int64_t seed = 0;
-  std::int64_t first = 0, last = -1;                // the range of rows; -1: to the end
+  std::int64_t first = 0, last = -1;  // the range of rows; -1: to the end
   std::map<std::int64_t, double> class_weight = {};
 };
 
@@ -32,10 +33,10 @@ class Batches {
  public:
   Batches(Model::Core& core, std::shared_ptr<const Reader> reader, BatchesOptions options);
 
-  std::int64_t count() const;                       // batches in an epoch
-  std::int64_t row_count() const;                   // rows in the range
+  std::int64_t count() const;      // batches in an epoch
+  std::int64_t row_count() const;  // rows in the range
   void start(std::int64_t epoch, std::int64_t batch = 0);
-  bool next();                                      // false at the end of the epoch
+  bool next();  // false at the end of the epoch
   std::int64_t rows() const { return batch_.rows; }
   std::int64_t first_row() const { return batch_.index * options_.batch_size; }  // in the epoch's order
   const std::map<std::string, Tensor>& feeds() const { return fed_.feeds; }
@@ -44,12 +45,15 @@ class Batches {
   BatchTypes types_of(std::int64_t rows) const;
 
  private:
-  struct Place { std::size_t field; std::string feed; };
+  struct Place {
+    std::size_t field;
+    std::string feed;
+  };
   Model::Core& core_;
   std::shared_ptr<const Reader> reader_;
   BatchesOptions options_;
   std::vector<Place> places_;
-  std::vector<std::size_t> weight_outputs_;         // outputs that class weights apply to
+  std::vector<std::size_t> weight_outputs_;  // outputs that class weights apply to
   std::size_t label_field_ = 0;
   Loader loader_;
   Batch batch_;
@@ -62,7 +66,8 @@ class StepRunner {
   explicit StepRunner(Model::Core& core) : core_(core) {}
   RunResult run(StepPlans& plans, const std::map<std::string, Tensor>& feeds, std::int64_t first_row);
   // The rows in `parts` parts with one update; equal to one step of all rows.
-  RunResult run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts, std::int64_t first_row);
+  RunResult run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts,
+                      std::int64_t first_row);
 
  private:
   Model::Core& core_;

@@ -13,8 +13,9 @@ std::size_t output_index(const Topology& topology, const std::string& name, cons
   for (std::size_t i = 0; i < topology.output_names.size(); ++i)
     if (topology.output_names[i] == name) return i;
   const std::string near = closest(name, topology.output_names);
-  throw Error(cat("model '", topology.name, "': ", what, " names output '", name, "', which it does not have; its outputs are ",
-                  outputs_text(topology), near.empty() ? "" : cat("; did you mean '", near, "'?")));
+  throw Error(cat("model '", topology.name, "': ", what, " names output '", name,
+                  "', which it does not have; its outputs are ", outputs_text(topology),
+                  near.empty() ? "" : cat("; did you mean '", near, "'?")));
 }
 
 std::string metric_name(const Metric& metric) {
@@ -22,20 +23,25 @@ std::string metric_name(const Metric& metric) {
   return metric.common().name.empty() ? snake_case(metric.name()) : metric.common().name;
 }
 
-void add_metrics(Compiled& compiled, const Topology& topology, const MetricList& list, std::size_t output, bool weighted) {
+void add_metrics(Compiled& compiled, const Topology& topology, const MetricList& list, std::size_t output,
+                 bool weighted) {
   for (auto& metric : list.metrics) {
-    if (metric.word() != "acc" && metric.word() != "crossentropy" && metric.word() != "ce") (void)metric.schema();  // known word?
+    if (metric.word() != "acc" && metric.word() != "crossentropy" && metric.word() != "ce")
+      (void)metric.schema();  // known word?
     BoundMetric bound;
     bound.metric = metric;
     bound.output = output;
     bound.weighted = weighted;
-    const std::string stem = (topology.output_names.size() > 1 ? topology.output_names[output] + "_" : "") + metric_name(metric);
+    const std::string stem =
+        (topology.output_names.size() > 1 ? topology.output_names[output] + "_" : "") + metric_name(metric);
     bound.name = stem;
     auto taken = [&](const std::string& name) {
-      for (auto& other : compiled.metrics) if (other.name == name) return true;
+      for (auto& other : compiled.metrics)
+        if (other.name == name) return true;
       return name == "loss";
     };
-    for (int k = 1; taken(bound.name); ++k) bound.name = cat(weighted && k == 1 ? "weighted_" : "", stem, weighted && k == 1 ? "" : cat("_", k));
+    for (int k = 1; taken(bound.name); ++k)
+      bound.name = cat(weighted && k == 1 ? "weighted_" : "", stem, weighted && k == 1 ? "" : cat("_", k));
     compiled.metrics.push_back(std::move(bound));
   }
 }
@@ -63,23 +69,28 @@ void Model::compile(CompileSettings settings) {
   compiled.losses.resize(outputs);
   compiled.loss_weights.assign(outputs, 1);
   if (!settings.loss.list.empty() && settings.loss.list.size() != 1 && settings.loss.list.size() != outputs)
-    throw Error(cat("model '", topology.name, "' has ", outputs, " outputs (", outputs_text(topology), "), but ", settings.loss.list.size(), " losses; give one for each, or a map by name"));
+    throw Error(cat("model '", topology.name, "' has ", outputs, " outputs (", outputs_text(topology), "), but ",
+                    settings.loss.list.size(), " losses; give one for each, or a map by name"));
   if (settings.loss.list.size() == 1 && outputs > 1)
     for (std::size_t i = 0; i < outputs; ++i) compiled.losses[i] = settings.loss.list[0];
-  for (std::size_t i = 0; i < settings.loss.list.size() && settings.loss.list.size() == outputs; ++i) compiled.losses[i] = settings.loss.list[i];
+  for (std::size_t i = 0; i < settings.loss.list.size() && settings.loss.list.size() == outputs; ++i)
+    compiled.losses[i] = settings.loss.list[i];
   for (auto& [name, loss] : settings.loss.named) compiled.losses[output_index(topology, name, "loss")] = loss;
-  for (auto& [name, weight] : settings.loss_weights) compiled.loss_weights[output_index(topology, name, "loss_weights")] = weight;
+  for (auto& [name, weight] : settings.loss_weights)
+    compiled.loss_weights[output_index(topology, name, "loss_weights")] = weight;
   for (auto& loss : compiled.losses)
     if (loss && !shape_word(loss->word())) {
       loss->schema().check(loss->data(), {}, mistakes);
       schema_of<LossCommon>().check(&loss->common(), {}, mistakes);
       if (loss->common().reduction == "none")
-        throw Error(cat("model '", topology.name, "': loss ", loss->name(), " has reduction none; training needs one number: take sum_over_batch_size or sum"));
+        throw Error(cat("model '", topology.name, "': loss ", loss->name(),
+                        " has reduction none; training needs one number: take sum_over_batch_size or sum"));
     }
   mistakes.raise();
   for (std::size_t i = 0; i < outputs; ++i)
     if (compiled.losses[i]) add_metrics(compiled, topology, settings.metrics, i, false);
-  for (auto& [name, list] : settings.output_metrics) add_metrics(compiled, topology, list, output_index(topology, name, "output_metrics"), false);
+  for (auto& [name, list] : settings.output_metrics)
+    add_metrics(compiled, topology, list, output_index(topology, name, "output_metrics"), false);
   for (std::size_t i = 0; i < outputs; ++i)
     if (compiled.losses[i]) add_metrics(compiled, topology, settings.weighted_metrics, i, true);
   for (auto& name : settings.freeze) {
@@ -88,13 +99,15 @@ void Model::compile(CompileSettings settings) {
     const std::string first = name.substr(0, name.find('/'));
     if (std::find(known.begin(), known.end(), first) == known.end()) {
       const std::string near = closest(first, known);
-      throw Error(cat("model '", topology.name, "': freeze names '", name, "', but there is no layer '", first, "'", near.empty() ? "" : cat("; did you mean '", near, "'?")));
+      throw Error(cat("model '", topology.name, "': freeze names '", name, "', but there is no layer '", first, "'",
+                      near.empty() ? "" : cat("; did you mean '", near, "'?")));
     }
   }
   // A different precision may keep weights in another dtype: only then are they made anew.
   if (core.built && core.compiled && !(core.binding.precision == compiled.precision)) core.built = false;
   core.strategy = settings.strategy;
-  if (!core.strategy) core.strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
+  if (!core.strategy)
+    core.strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
   core.settings = std::move(settings);
   core.binding = std::move(compiled);
   core.compiled = true;
@@ -106,7 +119,9 @@ void Model::compile(CompileSettings settings) {
   // A new optimizer starts from nothing, as in Keras.
   std::vector<std::string> old;
   for (auto& [path, _] : core.store.variables())
-    if (path.starts_with("optimizer/") || path.starts_with("metric/") || path.starts_with("sum/") || path == names::step || path == "strata/skipped") old.push_back(path);
+    if (path.starts_with("optimizer/") || path.starts_with("metric/") || path.starts_with("sum/") ||
+        path == names::step || path == "strata/skipped")
+      old.push_back(path);
   for (auto& path : old) core.store.remove(path);
   build(core.seed);
 }
@@ -118,12 +133,16 @@ void Model::Core::bind(const BatchTypes& types) {
     const Type& target = types.targets[i];
     auto& name = topology->output_names[i];
     if (binding.losses[i] && !target)
-      throw Error(cat("output '", name, "' has a loss (", binding.losses[i]->word().empty() ? binding.losses[i]->name() : binding.losses[i]->word(),
+      throw Error(cat("output '", name, "' has a loss (",
+                      binding.losses[i]->word().empty() ? binding.losses[i]->name() : binding.losses[i]->word(),
                       "), but the data has no target for it"));
-    if (binding.losses[i] && shape_word(binding.losses[i]->word())) binding.losses[i] = crossentropy_for(predicted, target);
+    if (binding.losses[i] && shape_word(binding.losses[i]->word()))
+      binding.losses[i] = crossentropy_for(predicted, target);
     for (auto& bound : binding.metrics) {
       if (bound.output != i) continue;
-      if (!target) throw Error(cat("metric '", bound.name, "' needs a target for output '", name, "', which the data does not have"));
+      if (!target)
+        throw Error(
+            cat("metric '", bound.name, "' needs a target for output '", name, "', which the data does not have"));
       const auto& word = bound.metric.word();
       if (word == "accuracy" || word == "acc") bound.metric = accuracy_for(predicted, target);
     }

@@ -34,7 +34,9 @@ SharedStates& shared_states() {
   return states;
 }
 
-Tensor scalar(DType dtype, double value) { return Tensor::from_doubles({{}, dtype}, std::span<const double>(&value, 1)); }
+Tensor scalar(DType dtype, double value) {
+  return Tensor::from_doubles({{}, dtype}, std::span<const double>(&value, 1));
+}
 
 }  // namespace
 
@@ -51,11 +53,13 @@ void Model::Core::adopt(const Trace& trace) {
     if (declaration.owner && states.emplace(path, declaration).second) state_order.push_back(path);
     if (auto variable = store.find(path)) {
       if (variable->type != declaration.type)
-        throw Error(cat(topology->name, " / ", path, ": is ", variable->type, ", but now ", declaration.type, " is asked for"));
+        throw Error(
+            cat(topology->name, " / ", path, ": is ", variable->type, ", but now ", declaration.type, " is asked for"));
       continue;
     }
     if (declaration.owner)
-      if (auto variable = shared_states().find(declaration.owner, declaration.name); variable && variable->type == declaration.type) {
+      if (auto variable = shared_states().find(declaration.owner, declaration.name);
+          variable && variable->type == declaration.type) {
         store.share(path, variable);
         continue;
       }
@@ -73,7 +77,9 @@ void Model::Core::adopt(const Trace& trace) {
 }
 
 void Model::Core::need_compiled(const char* what) const {
-  if (!compiled) throw Error(cat("model '", topology->name, "': ", what, "() needs compile() first: it binds the optimizer and the loss"));
+  if (!compiled)
+    throw Error(
+        cat("model '", topology->name, "': ", what, "() needs compile() first: it binds the optimizer and the loss"));
 }
 
 Model::Model(Symbols inputs, Symbols outputs, std::string name) : core_(std::make_shared<Core>()) {
@@ -86,7 +92,8 @@ Model::Model(Symbols inputs, Symbols outputs, std::string name) : core_(std::mak
 
 Model::Model(std::map<std::string, Symbol> inputs, std::map<std::string, Symbol> outputs, std::string name)
     : core_(std::make_shared<Core>()) {
-  core_->topology = make_topology({inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, std::move(name), false);
+  core_->topology =
+      make_topology({inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, std::move(name), false);
   core_->as_layer = Layer(Nested{core_->topology}, {.name = core_->topology->name});
 }
 
@@ -135,7 +142,8 @@ Tensor Model::weight(const std::string& path) const {
     std::vector<std::string> known;
     for (auto& [name, _] : core_->store.variables()) known.push_back(name);
     const std::string near = closest(path, known);
-    throw Error(cat("model '", core_->topology->name, "' has no weight '", path, "'", near.empty() ? "" : cat("; did you mean '", near, "'?")));
+    throw Error(cat("model '", core_->topology->name, "' has no weight '", path, "'",
+                    near.empty() ? "" : cat("; did you mean '", near, "'?")));
   }
   return core_->store.read(path);
 }
@@ -143,7 +151,8 @@ Tensor Model::weight(const std::string& path) const {
 void Model::set_weight(const std::string& path, const Tensor& value) {
   const Tensor before = weight(path);
   if (before.type() != value.type())
-    throw Error(cat("model '", core_->topology->name, "': weight '", path, "' is ", before.type(), ", the new value ", value.type()));
+    throw Error(cat("model '", core_->topology->name, "': weight '", path, "' is ", before.type(), ", the new value ",
+                    value.type()));
   core_->store.write(path, value);
 }
 
@@ -160,11 +169,13 @@ Runner& Model::Core::ready() {
       for (auto& device : backend(name).devices()) devices.push_back(device);
     Mesh mesh = (*strategy)->mesh(devices);
     if ((*strategy)->order() != Order::joined)
-      throw Error(cat("strategy ", strategy->name(), ": this order of a step's graphs needs a runtime this build does not have"));
+      throw Error(cat("strategy ", strategy->name(),
+                      ": this order of a step's graphs needs a runtime this build does not have"));
     Backend& chosen = backend(mesh.devices[0].backend);
     for (auto& device : mesh.devices)
       if (device.backend != mesh.devices[0].backend)
-        throw Error(cat("strategy ", strategy->name(), ": its devices ", mesh.devices[0], " and ", device, " are of two backends; take those of one"));
+        throw Error(cat("strategy ", strategy->name(), ": its devices ", mesh.devices[0], " and ", device,
+                        " are of two backends; take those of one"));
     store.place(chosen, mesh.devices);
     runner = std::make_unique<Runner>(chosen, mesh, store, binding.fast_math);
   }

@@ -16,28 +16,28 @@ namespace strata {
 
 struct Model::Core {
   std::shared_ptr<const Topology> topology;
-  Layer as_layer;                                   // the model as a layer of others: one identity
-  std::map<std::string, StateDeclaration> states;   // of the layers, by path
-  std::vector<std::string> state_order;             // as they were first asked for
+  Layer as_layer;                                  // the model as a layer of others: one identity
+  std::map<std::string, StateDeclaration> states;  // of the layers, by path
+  std::vector<std::string> state_order;            // as they were first asked for
   Store store;
   bool built = false;
-  std::vector<Type> output_types;                   // at one row
+  std::vector<Type> output_types;  // at one row
   std::int64_t seed = 0;
 
   bool compiled = false;
-  CompileSettings settings;                         // as compile() was given them
+  CompileSettings settings;  // as compile() was given them
   Optional<Strategy> strategy;
-  Compiled binding;                                 // losses, metrics, optimizer by output
-  std::unique_ptr<Runner> runner;                   // plans and executor; anew after compile
-  std::map<std::string, StepPlans> train_plans;     // by what the batch looks like
+  Compiled binding;                              // losses, metrics, optimizer by output
+  std::unique_ptr<Runner> runner;                // plans and executor; anew after compile
+  std::map<std::string, StepPlans> train_plans;  // by what the batch looks like
   std::map<std::string, Compilation> evaluate_plans, predict_plans, count_plans;
 
-  std::vector<std::string> check_messages;          // of the last trained graph, by bit of the faults
+  std::vector<std::string> check_messages;  // of the last trained graph, by bit of the faults
 
   void need_compiled(const char* what) const;
   // Declares the states of one trace: new ones get their first value, from their initializer or another model's layer.
   void adopt(const Trace& trace);
-  Runner& ready();                                  // places the store, makes the runner
+  Runner& ready();  // places the store, makes the runner
   // Plans for batches of these types, made once.
   StepPlans& train_plan(const BatchTypes& types);
   Compilation& evaluate_plan(const BatchTypes& types);

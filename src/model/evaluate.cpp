@@ -47,7 +47,8 @@ Compilation& Model::Core::evaluate_plan(const BatchTypes& types) {
   Built built = build_evaluate(*topology, binding, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  return evaluate_plans.emplace(key, ready().compile(built.step.micro, cat("evaluate ", types.rows), types.rows)).first->second;
+  return evaluate_plans.emplace(key, ready().compile(built.step.micro, cat("evaluate ", types.rows), types.rows))
+      .first->second;
 }
 
 Compilation& Model::Core::predict_plan(const BatchTypes& types) {
@@ -56,8 +57,10 @@ Compilation& Model::Core::predict_plan(const BatchTypes& types) {
   Built built = build_predict(*topology, binding.precision, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  if (!strategy) strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
-  return predict_plans.emplace(key, ready().compile(built.step.micro, cat("predict ", types.rows), types.rows)).first->second;
+  if (!strategy)
+    strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
+  return predict_plans.emplace(key, ready().compile(built.step.micro, cat("predict ", types.rows), types.rows))
+      .first->second;
 }
 
 Compilation& Model::Core::count_plan(const BatchTypes& types) {
@@ -66,7 +69,8 @@ Compilation& Model::Core::count_plan(const BatchTypes& types) {
   Built built = build_counts(*topology, binding, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  return count_plans.emplace(key, ready().compile(built.step.micro, cat("count ", types.rows), types.rows)).first->second;
+  return count_plans.emplace(key, ready().compile(built.step.micro, cat("count ", types.rows), types.rows))
+      .first->second;
 }
 
 void Model::Core::reset_metrics() {
@@ -93,7 +97,8 @@ Figures Model::Core::figures(const std::string& prefix) {
   mean("loss");
   for (auto& name : topology->output_names) mean(name + "_loss");
   for (auto& bound : binding.metrics)
-    if (const auto arrays = totals(bound.name); !arrays.empty()) figures[prefix + bound.name] = bound.metric->result(arrays);
+    if (const auto arrays = totals(bound.name); !arrays.empty())
+      figures[prefix + bound.name] = bound.metric->result(arrays);
   return figures;
 }
 
@@ -103,7 +108,8 @@ void Model::Core::check_faults() {
   if (!bits) return;
   store.write(names::faults, Tensor(Type{{}, DType::int64}));
   for (std::size_t k = 0; k < check_messages.size(); ++k)
-    if (bits >> std::min<std::size_t>(k, 62) & 1) throw Error(cat("model '", topology->name, "': ", check_messages[k], "; the step was not taken"));
+    if (bits >> std::min<std::size_t>(k, 62) & 1)
+      throw Error(cat("model '", topology->name, "': ", check_messages[k], "; the step was not taken"));
 }
 
 Figures Model::evaluate(const Dataset& data, const EvaluateOptions& options) {
@@ -129,7 +135,9 @@ std::vector<Tensor> Model::predict(const Dataset& data, const PredictOptions& op
   const std::int64_t rows = reader->size();
   std::vector<Tensor> results;
   // The last batch is filled up with rows already seen, so that one plan serves.
-  Batches batches(*core_, reader, {.batch_size = std::min(options.batch_size, std::max<std::int64_t>(rows, 1)), .targets = false, .fill = true});
+  Batches batches(
+      *core_, reader,
+      {.batch_size = std::min(options.batch_size, std::max<std::int64_t>(rows, 1)), .targets = false, .fill = true});
   batches.start(0);
   std::int64_t done = 0;
   while (batches.next()) {
@@ -152,7 +160,8 @@ std::vector<Tensor> Model::predict(const std::vector<Tensor>& x, const PredictOp
 
 Tensor Model::predict(const Tensor& x, const PredictOptions& options) {
   auto results = predict(std::vector<Tensor>{x}, options);
-  if (results.size() != 1) throw Error(cat("model '", name(), "' has ", results.size(), " outputs; predict(std::vector{x}) gives them all"));
+  if (results.size() != 1)
+    throw Error(cat("model '", name(), "' has ", results.size(), " outputs; predict(std::vector{x}) gives them all"));
   return results[0];
 }
 
@@ -171,7 +180,8 @@ Figures Model::test_on_batch(const std::vector<Tensor>& x, const std::vector<Ten
   const Fed fed = feed_tensors(*core_, x, y, sample_weight);
   auto& plan = core_->evaluate_plan(fed.types);
   core_->reset_metrics();
-  if (core_->ready().run(plan, fed.feeds).status != Status::ok) throw RunFailed(cat("model '", name(), "': a kernel failed"));
+  if (core_->ready().run(plan, fed.feeds).status != Status::ok)
+    throw RunFailed(cat("model '", name(), "': a kernel failed"));
   return core_->figures();
 }
 

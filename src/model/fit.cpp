@@ -47,7 +47,8 @@ class Fitting final : public Training {
   double value(const std::string& path) const override { return core_.store.read(checked(path)).to_doubles()[0]; }
   void set(const std::string& path, double value) override {
     if (path == "optimizer/learning_rate" && core_.binding.optimizer->learning_rate().scheduled())
-      throw Error(cat("optimizer/learning_rate follows the schedule ", core_.binding.optimizer->learning_rate().schedule().name(),
+      throw Error(cat("optimizer/learning_rate follows the schedule ",
+                      core_.binding.optimizer->learning_rate().schedule().name(),
                       " and cannot be set by a callback; give learning_rate a number"));
     const Type& type = core_.store.find(checked(path))->type;
     if (type.size() != 1) throw Error(cat("state '", path, "' is ", type, "; only single numbers can be set"));
@@ -93,9 +94,11 @@ class Fitting final : public Training {
 void Fitting::one_step(Batches& batches) {
   RunResult result;
   StepRunner runner(core_);
-  if (options_.micro_batches > 1) result = runner.run_parts(batches.types(), batches.feeds(), options_.micro_batches, batches.first_row());
+  if (options_.micro_batches > 1)
+    result = runner.run_parts(batches.types(), batches.feeds(), options_.micro_batches, batches.first_row());
   else result = runner.run(core_.train_plan(batches.types()), batches.feeds(), batches.first_row());
-  if (result.status != Status::ok) throw RunFailed(cat("model '", model_.name(), "': a kernel failed in step ", step_ + 1, " of epoch ", epoch_ + 1));
+  if (result.status != Status::ok)
+    throw RunFailed(cat("model '", model_.name(), "': a kernel failed in step ", step_ + 1, " of epoch ", epoch_ + 1));
   if (!result.committed) core_.check_faults();
   stale_ = true;
 }
@@ -105,8 +108,10 @@ void Fitting::validate(Batches& validation) {
   for (auto& callback : callbacks_) callback->on_validation_begin(*this);
   core_.reset_metrics();
   validation.start(0);
-  for (std::int64_t done = 0; (!options_.validation_steps || done < *options_.validation_steps) && validation.next(); ++done)
-    if (core_.ready().run(core_.evaluate_plan(validation.types()), validation.feeds(), validation.first_row()).status != Status::ok)
+  for (std::int64_t done = 0; (!options_.validation_steps || done < *options_.validation_steps) && validation.next();
+       ++done)
+    if (core_.ready().run(core_.evaluate_plan(validation.types()), validation.feeds(), validation.first_row()).status !=
+        Status::ok)
       throw RunFailed(cat("model '", model_.name(), "': a kernel failed while validating batch ", done));
   const Figures measured = core_.figures("val_");
   figures_ = trained;
@@ -120,18 +125,27 @@ History Fitting::run(const Dataset& train) {
   const std::int64_t rows = reader->size();
   std::int64_t trained_rows = rows;
   std::unique_ptr<Batches> validation;
-  const std::int64_t validation_size = options_.validation_batch_size ? *options_.validation_batch_size : options_.batch_size;
+  const std::int64_t validation_size =
+      options_.validation_batch_size ? *options_.validation_batch_size : options_.batch_size;
   if (options_.validation_data)
-    validation = std::make_unique<Batches>(core_, (*options_.validation_data)->open(), BatchesOptions{.batch_size = validation_size});
+    validation = std::make_unique<Batches>(core_, (*options_.validation_data)->open(),
+                                           BatchesOptions{.batch_size = validation_size});
   else if (options_.validation_split > 0) {
     trained_rows = static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - options_.validation_split)));
     if (trained_rows == 0 || trained_rows == rows)
-      throw Error(cat("validation_split ", options_.validation_split, " of ", rows, " rows leaves ", trained_rows, " to train on and ", rows - trained_rows, " to validate"));
-    validation = std::make_unique<Batches>(core_, reader, BatchesOptions{.batch_size = validation_size, .first = trained_rows, .last = rows});
+      throw Error(cat("validation_split ", options_.validation_split, " of ", rows, " rows leaves ", trained_rows,
+                      " to train on and ", rows - trained_rows, " to validate"));
+    validation = std::make_unique<Batches>(
+        core_, reader, BatchesOptions{.batch_size = validation_size, .first = trained_rows, .last = rows});
   }
   if (trained_rows == 0) throw Error("the training data has no rows");
-  Batches batches(core_, reader, {.batch_size = std::min(options_.batch_size, trained_rows), .shuffle = options_.shuffle, .seed = options_.seed,
-                                  .first = 0, .last = trained_rows, .class_weight = options_.class_weight});
+  Batches batches(core_, reader,
+                  {.batch_size = std::min(options_.batch_size, trained_rows),
+                   .shuffle = options_.shuffle,
+                   .seed = options_.seed,
+                   .first = 0,
+                   .last = trained_rows,
+                   .class_weight = options_.class_weight});
   steps_ = options_.steps_per_epoch ? *options_.steps_per_epoch : batches.count();
   // Every plan of the run is made before the first step: what is wrong with shapes or memory is said now.
   const std::int64_t batch = std::min(options_.batch_size, trained_rows), tail = trained_rows % batch;
@@ -141,7 +155,8 @@ History Fitting::run(const Dataset& train) {
   }
   if (validation) {
     (void)core_.evaluate_plan(validation->types_of(std::min(validation_size, validation->row_count())));
-    if (const std::int64_t rest = validation->row_count() % validation_size; rest && validation->row_count() > validation_size)
+    if (const std::int64_t rest = validation->row_count() % validation_size;
+        rest && validation->row_count() > validation_size)
       (void)core_.evaluate_plan(validation->types_of(rest));
   }
   if (core_.store.has(names::seed)) {
@@ -153,7 +168,8 @@ History Fitting::run(const Dataset& train) {
   for (auto& callback : callbacks_) every_step_ = every_step_ || callback->every_step();
   if (!options_.directory.empty()) std::filesystem::create_directories(options_.directory);
   for (auto& callback : callbacks_) callback->on_fit_begin(*this);
-  std::int64_t pass = options_.initial_epoch, in_pass = 0;   // with steps_per_epoch, passes over the data and epochs differ
+  std::int64_t pass = options_.initial_epoch,
+               in_pass = 0;  // with steps_per_epoch, passes over the data and epochs differ
   bool open = false;
   for (epoch_ = options_.initial_epoch; epoch_ < options_.epochs && stop_.empty(); ++epoch_) {
     core_.reset_metrics();
@@ -175,7 +191,8 @@ History Fitting::run(const Dataset& train) {
         open = false;
         ++pass;
         if (options_.steps_per_epoch && in_pass) {
-          warn(cat("the data ran out after ", step_, " of ", steps_, " steps of epoch ", epoch_ + 1, "; the epoch ends here"));
+          warn(cat("the data ran out after ", step_, " of ", steps_, " steps of epoch ", epoch_ + 1,
+                   "; the epoch ends here"));
           ran_out = true;
         }
         if (ran_out) break;
@@ -193,7 +210,8 @@ History Fitting::run(const Dataset& train) {
     for (auto& [name, value] : figures()) history_.figures[name].push_back(value);
     const double loss = figures().count("loss") ? figures().at("loss") : 0;
     if (!std::isfinite(loss))
-      throw RunFailed(cat("loss is ", loss, " after epoch ", epoch_ + 1, "; a smaller learning_rate, or clipnorm, usually cures this"));
+      throw RunFailed(cat("loss is ", loss, " after epoch ", epoch_ + 1,
+                          "; a smaller learning_rate, or clipnorm, usually cures this"));
   }
   for (auto& callback : callbacks_) callback->on_fit_end(*this);
   if (!stop_.empty()) note(stop_);
@@ -225,6 +243,8 @@ History Model::fit(const Dataset& train, const FitOptions& options) {
   return Fitting(*this, *core_, options).run(train);
 }
 
-History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) { return fit(arrays_of({x}, {y}), options); }
+History Model::fit(const Tensor& x, const Tensor& y, const FitOptions& options) {
+  return fit(arrays_of({x}, {y}), options);
+}
 
 }  // namespace strata

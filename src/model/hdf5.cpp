@@ -89,7 +89,8 @@ std::vector<std::string> parts_of(const std::string& path) {
 }  // namespace
 
 Hdf5File::Hdf5File() = default;
-Hdf5File::Hdf5File(Hdf5File&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), written_(std::move(other.written_)) {}
+Hdf5File::Hdf5File(Hdf5File&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), written_(std::move(other.written_)) {}
 
 Hdf5File::~Hdf5File() {
   if (file_ >= 0) H5Fclose(file_);
@@ -134,7 +135,9 @@ void Hdf5File::make_group(const std::string& path) {
   for (const std::string& part : parts_of(path)) {
     so_far += "/" + part;
     if (H5Lexists(file_, so_far.c_str(), H5P_DEFAULT) > 0) continue;
-    const Handle group(checked(H5Gcreate2(file_, so_far.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), path, "the group cannot be made"), H5Gclose);
+    const Handle group(checked(H5Gcreate2(file_, so_far.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), path,
+                               "the group cannot be made"),
+                       H5Gclose);
   }
 }
 
@@ -143,9 +146,14 @@ void Hdf5File::write(const std::string& path, const Tensor& tensor) {
   if (slash != std::string::npos) make_group(path.substr(0, slash));
   const Handle type(checked(file_type(tensor.dtype()), path, "its dtype has no place in HDF5"), H5Tclose);
   std::vector<hsize_t> extents(tensor.shape().begin(), tensor.shape().end());
-  const Handle space(extents.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
-  const Handle set(checked(H5Dcreate2(file_, path.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), path, "the dataset cannot be made"), H5Dclose);
-  checked(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.host_data()), path, "the numbers cannot be written");
+  const Handle space(extents.empty() ? H5Screate(H5S_SCALAR)
+                                     : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+                     H5Sclose);
+  const Handle set(checked(H5Dcreate2(file_, path.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), path,
+                           "the dataset cannot be made"),
+                   H5Dclose);
+  checked(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.host_data()), path,
+          "the numbers cannot be written");
   if (tensor.dtype() == DType::bfloat16) set_attribute(path, "dtype", "bfloat16");
 }
 
@@ -154,7 +162,10 @@ void Hdf5File::set_attribute(const std::string& object, const std::string& name,
   H5Tset_size(type, H5T_VARIABLE);
   H5Tset_cset(type, H5T_CSET_UTF8);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Handle attribute(checked(H5Acreate_by_name(file_, object.c_str(), name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), object, "an attribute cannot be made"), H5Aclose);
+  const Handle attribute(checked(H5Acreate_by_name(file_, object.c_str(), name.c_str(), type, space, H5P_DEFAULT,
+                                                   H5P_DEFAULT, H5P_DEFAULT),
+                                 object, "an attribute cannot be made"),
+                         H5Aclose);
   const char* text = value.c_str();
   checked(H5Awrite(attribute, type, &text), object, "an attribute cannot be written");
 }
@@ -190,35 +201,44 @@ Tensor Hdf5File::read(const std::string& path) const {
     unsigned flags = 0;
     std::size_t values = 0;
     const auto filter = H5Pget_filter2(plan, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
-    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32) fail(path, cat("uses filter ", static_cast<int>(filter), "; gzip, shuffle and fletcher32 can be read"));
+    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
+      fail(path, cat("uses filter ", static_cast<int>(filter), "; gzip, shuffle and fletcher32 can be read"));
   }
   const Handle space(checked(H5Dget_space(set), path, "has no shape"), H5Sclose);
   const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0 || rank > Shape::max_rank) fail(path, cat("has ", rank, " axes; at most ", Shape::max_rank, " can be read"));
+  if (rank < 0 || rank > Shape::max_rank)
+    fail(path, cat("has ", rank, " axes; at most ", Shape::max_rank, " can be read"));
   std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
   if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   const Handle type(checked(H5Dget_type(set), path, "has no dtype"), H5Tclose);
   const H5T_class_t kind = H5Tget_class(type);
   const std::size_t size = H5Tget_size(type);
   DType dtype = DType::none;
-  if (kind == H5T_FLOAT) dtype = size == 4 ? DType::float32 : size == 8 ? DType::float64 : size == 2 ? DType::float16 : DType::none;
-  if (kind == H5T_INTEGER) dtype = size == 1 ? DType::uint8 : size == 4 ? DType::int32 : size == 8 ? DType::int64 : DType::none;
+  if (kind == H5T_FLOAT)
+    dtype = size == 4 ? DType::float32 : size == 8 ? DType::float64 : size == 2 ? DType::float16 : DType::none;
+  if (kind == H5T_INTEGER)
+    dtype = size == 1 ? DType::uint8 : size == 4 ? DType::int32 : size == 8 ? DType::int64 : DType::none;
   if (kind == H5T_ENUM && size == 1) dtype = DType::boolean;
-  if (kind == H5T_OPAQUE && size == 2 && has_attribute(path, "dtype") && attribute(path, "dtype") == "bfloat16") dtype = DType::bfloat16;
+  if (kind == H5T_OPAQUE && size == 2 && has_attribute(path, "dtype") && attribute(path, "dtype") == "bfloat16")
+    dtype = DType::bfloat16;
   if (dtype == DType::none) fail(path, cat("has a dtype that cannot be read (", size, " bytes each)"));
   // What is announced must be stored: a few bytes may claim terabytes.
   std::uint64_t bytes = size;
   std::vector<std::int64_t> shape;
   for (const hsize_t extent : extents) {
     shape.push_back(static_cast<std::int64_t>(extent));
-    if (extent > INT64_MAX || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) fail(path, "announces more numbers than there can be");
+    if (extent > INT64_MAX || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+      fail(path, "announces more numbers than there can be");
   }
   const std::uint64_t stored = H5Dget_storage_size(set);
   if (filters == 0 ? stored < bytes : bytes > (std::uint64_t{4} << 30) && bytes / 1000 > stored)
     fail(path, cat("announces ", bytes_text(bytes), " of numbers, but ", bytes_text(stored), " are stored"));
   Tensor tensor(Type{Shape(shape), dtype});
   const Handle memory(kind == H5T_OPAQUE ? H5Tcopy(type) : file_type(dtype), H5Tclose);
-  if (bytes > 0) checked(H5Dread(set, kind == H5T_ENUM ? static_cast<hid_t>(type) : static_cast<hid_t>(memory), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.host_data()), path, "cannot be read: the file is damaged");
+  if (bytes > 0)
+    checked(H5Dread(set, kind == H5T_ENUM ? static_cast<hid_t>(type) : static_cast<hid_t>(memory), H5S_ALL, H5S_ALL,
+                    H5P_DEFAULT, tensor.host_data()),
+            path, "cannot be read: the file is damaged");
   return tensor;
 }
 
@@ -227,7 +247,9 @@ bool Hdf5File::has_attribute(const std::string& object, const std::string& name)
 }
 
 std::string Hdf5File::attribute(const std::string& object, const std::string& name) const {
-  const Handle attribute(checked(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), object, "has no such attribute"), H5Aclose);
+  const Handle attribute(checked(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), object,
+                                 "has no such attribute"),
+                         H5Aclose);
   const Handle type(H5Aget_type(attribute), H5Tclose);
   if (H5Tget_class(type) != H5T_STRING) fail(object, cat("attribute ", name, " is no text"));
   const Handle space(H5Aget_space(attribute), H5Sclose);
@@ -261,11 +283,13 @@ std::vector<std::string> Hdf5File::datasets_under(const std::string& group) cons
     for (hsize_t i = 0; i < info.nlinks; ++i) {
       if (++seen > most_objects) fail(path, cat("has more than ", most_objects, " objects"));
       char name[1024];
-      if (H5Lget_name_by_idx(here, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) < 0) fail(path, "cannot be listed");
+      if (H5Lget_name_by_idx(here, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) < 0)
+        fail(path, "cannot be listed");
       const std::string child = path.empty() ? name : path + "/" + name;
       if (!has(child)) continue;
       H5O_info_t object{};
-      checked(H5Oget_info_by_name2(file_, ("/" + child).c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT), child, "cannot be looked at");
+      checked(H5Oget_info_by_name2(file_, ("/" + child).c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT), child,
+              "cannot be looked at");
       if (object.type == H5O_TYPE_GROUP) self(self, child, depth + 1);
       else if (object.type == H5O_TYPE_DATASET) found.push_back(child);
     }

@@ -18,16 +18,16 @@ class AtomicFile;
 class Hdf5File {
  public:
   static Hdf5File create(const std::string& path);
-  static Hdf5File open(const std::string& path);          // Error: no HDF5 file, links or storage outside the file
+  static Hdf5File open(const std::string& path);  // Error: no HDF5 file, links or storage outside the file
   ~Hdf5File();
   Hdf5File(Hdf5File&& other) noexcept;
   Hdf5File(const Hdf5File&) = delete;
   Hdf5File& operator=(const Hdf5File&) = delete;
 
-  void make_group(const std::string& path);               // with those above it
+  void make_group(const std::string& path);  // with those above it
   void write(const std::string& path, const Tensor& tensor);
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
-  void close();                                           // written: synced and renamed
+  void close();  // written: synced and renamed
 
   bool has(const std::string& path) const;
   Tensor read(const std::string& path) const;
@@ -42,7 +42,7 @@ class Hdf5File {
 
   std::string path_;
   std::int64_t file_ = -1;
-  std::unique_ptr<AtomicFile> written_;                   // while writing
+  std::unique_ptr<AtomicFile> written_;  // while writing
 };
 
 }  // namespace strata

@@ -14,14 +14,17 @@ namespace {
 
 class LayoutBuilder {
  public:
-  LayoutBuilder(const std::map<std::string, StateDeclaration>& states, const std::vector<std::string>& order) : states_(states), order_(order) {}
+  LayoutBuilder(const std::map<std::string, StateDeclaration>& states, const std::vector<std::string>& order)
+      : states_(states), order_(order) {}
 
   // `place` is the container's group ("" or "layers/sequential/"), `path` the prefix of its states.
   void walk(const Topology& topology, const std::string& place, const std::string& path) {
     std::map<std::string, int> counters;
     for (auto& [call, input] : topology.keras_order()) {
       const Nested* nested = call ? call->layer.get_if<Nested>() : nullptr;
-      const std::string stem = !call ? "input_layer" : nested ? (nested->topology->sequential ? "sequential" : "functional") : snake_case(call->layer.name());
+      const std::string stem = !call    ? "input_layer"
+                               : nested ? (nested->topology->sequential ? "sequential" : "functional")
+                                        : snake_case(call->layer.name());
       const int count = counters[stem]++;
       const std::string group = cat(place, "layers/", count ? cat(stem, "_", count) : stem);
       const std::string name = call ? call->name : topology.inputs[static_cast<std::size_t>(input)].name;
@@ -56,7 +59,8 @@ std::string shapes(const Shape& file, const Shape& model) { return cat("the file
 
 }  // namespace
 
-KerasLayout keras_layout(const Topology& topology, const std::map<std::string, StateDeclaration>& states, const std::vector<std::string>& order) {
+KerasLayout keras_layout(const Topology& topology, const std::map<std::string, StateDeclaration>& states,
+                         const std::vector<std::string>& order) {
   LayoutBuilder builder(states, order);
   builder.walk(topology, "", "");
   return std::move(builder.layout);
@@ -67,7 +71,8 @@ void Model::save_weights(const std::string& file) const {
     throw Error(cat("save_weights: '", file, "' must end in .weights.h5, as Keras wants its weight files named"));
   const_cast<Model*>(this)->build();
   const auto layout = keras_layout(*core_->topology, core_->states, core_->state_order);
-  STRATA_CHECK(layout.datasets.size() == core_->states.size(), "the layout has ", layout.datasets.size(), " of ", core_->states.size(), " states");
+  STRATA_CHECK(layout.datasets.size() == core_->states.size(), "the layout has ", layout.datasets.size(), " of ",
+               core_->states.size(), " states");
   Hdf5File out = Hdf5File::create(file);
   out.make_group("vars");
   out.set_attribute("vars", "name", name());
@@ -105,7 +110,8 @@ void Model::load_weights(const std::string& file, bool skip_mismatch) {
     }
     Tensor value = in.read(place->second);
     if (value.shape() != entry.type.shape) {
-      problems.push_back(cat("  mismatch  ", entry.path, "   ", place->second, ": ", shapes(value.shape(), entry.type.shape)));
+      problems.push_back(
+          cat("  mismatch  ", entry.path, "   ", place->second, ": ", shapes(value.shape(), entry.type.shape)));
       continue;
     }
     if (value.dtype() != entry.type.dtype) value = Tensor::from_doubles(entry.type, value.to_doubles());
@@ -116,13 +122,14 @@ void Model::load_weights(const std::string& file, bool skip_mismatch) {
   for (auto& group : layout.groups) {
     const std::string layer = group.group.substr(0, group.group.size() - 5);
     for (auto& dataset : in.datasets_under(layer))
-      if (!known.count(dataset) && dataset.find("/layers/", layer.size()) == std::string::npos) problems.push_back(cat("  not used  ", dataset));
+      if (!known.count(dataset) && dataset.find("/layers/", layer.size()) == std::string::npos)
+        problems.push_back(cat("  not used  ", dataset));
   }
   if (!problems.empty()) {
     const std::string list = join(problems, "\n");
     if (!skip_mismatch)
-      throw Error(cat(file, ": does not fit model '", name(), "': ", values.size(), " of ", layout.datasets.size(), " weights can be loaded\n", list,
-                      "\n  load with skip_mismatch to take what fits"));
+      throw Error(cat(file, ": does not fit model '", name(), "': ", values.size(), " of ", layout.datasets.size(),
+                      " weights can be loaded\n", list, "\n  load with skip_mismatch to take what fits"));
     warn(cat(file, ": ", values.size(), " of ", layout.datasets.size(), " weights loaded into '", name(), "'\n", list));
   }
   for (auto& [path, value] : values) core_->store.write(path, value);

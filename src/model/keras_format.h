@@ -11,13 +11,13 @@
 namespace strata {
 
 struct KerasDataset {
-  std::string dataset;                              // "layers/conv2d_1/vars/0", "layers/lstm/cell/vars/2"
-  std::string path;                                 // of the state: "features/kernel"
+  std::string dataset;  // "layers/conv2d_1/vars/0", "layers/lstm/cell/vars/2"
+  std::string path;     // of the state: "features/kernel"
   Type type;
 };
 struct KerasGroup {
-  std::string group;                                // "layers/conv2d_1/vars": written even when empty
-  std::string name;                                 // its attribute: the layer's name
+  std::string group;  // "layers/conv2d_1/vars": written even when empty
+  std::string name;   // its attribute: the layer's name
 };
 struct KerasLayout {
   std::vector<KerasGroup> groups;

@@ -8,7 +8,11 @@
 namespace strata {
 
 Runner::Runner(Backend& backend, Mesh mesh, Store& store, bool fast_math)
-    : backend_(backend), mesh_(std::move(mesh)), store_(store), fast_math_(fast_math), executor_(backend, mesh_.devices, store) {}
+    : backend_(backend),
+      mesh_(std::move(mesh)),
+      store_(store),
+      fast_math_(fast_math),
+      executor_(backend, mesh_.devices, store) {}
 
 Compilation Runner::compile(const Graph& graph, const std::string& name, std::int64_t rows) {
   Compilation compilation;
@@ -27,8 +31,9 @@ Compilation Runner::compile(const Graph& graph, const std::string& name, std::in
     options.replica_rows = compilation.rows[static_cast<std::size_t>(r)];
     const bool as_before = r > 0 && options.replica_rows.second - options.replica_rows.first ==
                                         compilation.rows[0].second - compilation.rows[0].first;
-    compilation.plans.push_back(as_before ? compilation.plans[0]
-                                          : compile_graph(graph, backend_, mesh_.devices[static_cast<std::size_t>(r)], options));
+    compilation.plans.push_back(
+        as_before ? compilation.plans[0]
+                  : compile_graph(graph, backend_, mesh_.devices[static_cast<std::size_t>(r)], options));
     if (!as_before) compile_seconds_ += compilation.plans.back().compile_seconds;
     auto& feeds = compilation.feeds.emplace_back();
     for (auto& [feed, slot] : compilation.plans.back().feeds)
@@ -47,10 +52,13 @@ RunResult Runner::run(Compilation& compilation, const std::map<std::string, Tens
         continue;
       }
       auto it = feeds.find(name);
-      if (it == feeds.end()) throw Error(cat("the step needs '", name, "' (", compilation.whole.at(name), "), which was not fed"));
+      if (it == feeds.end())
+        throw Error(cat("the step needs '", name, "' (", compilation.whole.at(name), "), which was not fed"));
       const Type& wanted = compilation.whole.at(name);
-      if (it->second.type() != wanted) throw Error(cat("'", name, "' is ", it->second.type(), ", but this plan was made for ", wanted));
-      const bool split = wanted.shape.rank() > 0 && wanted.shape[0] == compilation.batch_rows && compilation.feeds.size() > 1;
+      if (it->second.type() != wanted)
+        throw Error(cat("'", name, "' is ", it->second.type(), ", but this plan was made for ", wanted));
+      const bool split =
+          wanted.shape.rank() > 0 && wanted.shape[0] == compilation.batch_rows && compilation.feeds.size() > 1;
       tensor = split ? it->second.rows(begin, end) : it->second;
     }
   }

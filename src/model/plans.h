@@ -13,10 +13,10 @@ namespace strata {
 
 // One graph compiled for every replica, with its feeds' places ready, so that a step neither looks up nor allocates.
 struct Compilation {
-  std::vector<Plan> plans;                                     // by replica
-  std::vector<std::pair<std::int64_t, std::int64_t>> rows;     // each replica's part of the batch
-  std::vector<std::map<std::string, Tensor>> feeds;            // by replica; refilled by every step
-  std::map<std::string, Type> whole;                           // the feeds of the whole batch
+  std::vector<Plan> plans;                                  // by replica
+  std::vector<std::pair<std::int64_t, std::int64_t>> rows;  // each replica's part of the batch
+  std::vector<std::map<std::string, Tensor>> feeds;         // by replica; refilled by every step
+  std::map<std::string, Type> whole;                        // the feeds of the whole batch
   std::int64_t batch_rows = 0;
 };
 

@@ -9,7 +9,7 @@ struct Program::Core {
   std::map<std::string, Type> inputs;
   Program::Trace trace;
   Precision precision;
-  Model::Core states;                               // a store of its own, sharing the models' variables
+  Model::Core states;  // a store of its own, sharing the models' variables
   std::unique_ptr<Compilation> compilation;
 };
 
@@ -20,7 +20,8 @@ Program::Program(std::vector<Model> models, std::map<std::string, Type> inputs, 
   core_->trace = std::move(trace);
   core_->precision = precision_named(precision);
   for (auto& model : core_->models) model.build();
-  core_->states.topology = core_->models.empty() ? std::make_shared<const Topology>() : core_->models[0].core().topology;
+  core_->states.topology =
+      core_->models.empty() ? std::make_shared<const Topology>() : core_->models[0].core().topology;
 }
 
 std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& inputs) {
@@ -40,7 +41,8 @@ std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& 
     core.trace(scope, values);
     core.states.adopt(trace);
     for (auto& [_, message] : trace.checks) core.states.check_messages.push_back(message);
-    core.states.strategy = StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
+    core.states.strategy =
+        StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
     core.compilation = std::make_unique<Compilation>(core.states.ready().compile(graph, "program", trace.rows));
   }
   Runner& runner = core.states.ready();
@@ -61,20 +63,25 @@ Values call_model(Scope& scope, const Model& model, std::span<const Value> input
   return outputs;
 }
 
-std::vector<std::pair<std::string, Value>> trainable_weights(Scope& scope, const Model& model, const std::vector<std::string>& freeze) {
+std::vector<std::pair<std::string, Value>> trainable_weights(Scope& scope, const Model& model,
+                                                             const std::vector<std::string>& freeze) {
   auto& trace = scope.trace();
   auto home = trace.homes.find(Layer(model).identity());
-  if (home == trace.homes.end()) throw Error(cat("model '", model.name(), "' has no weights here before call_model() has called it"));
+  if (home == trace.homes.end())
+    throw Error(cat("model '", model.name(), "' has no weights here before call_model() has called it"));
   std::vector<std::pair<std::string, Value>> weights;
   for (auto& path : trace.order) {
     auto& declaration = trace.states.at(path);
-    if (!declaration.trainable || !path.starts_with(home->second + "/") || frozen(path.substr(home->second.size() + 1), freeze)) continue;
+    if (!declaration.trainable || !path.starts_with(home->second + "/") ||
+        frozen(path.substr(home->second.size() + 1), freeze))
+      continue;
     weights.emplace_back(path, scope.graph().state(path, declaration.type));
   }
   return weights;
 }
 
-void minimize(Scope& scope, const Optimizer& optimizer, Value loss, const std::vector<std::pair<std::string, Value>>& weights) {
+void minimize(Scope& scope, const Optimizer& optimizer, Value loss,
+              const std::vector<std::pair<std::string, Value>>& weights) {
   Values wrt;
   for (auto& [_, weight] : weights) wrt.push_back(weight);
   const Values gradient = gradients(loss, wrt);

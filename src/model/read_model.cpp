@@ -12,7 +12,9 @@ struct InputSection {
   std::vector<std::int64_t> shape = {-1};
   DType dtype = DType::float32;
   static Schema schema() {
-    return Schema("input", "An input of the model.").arg("shape", &InputSection::shape, "Its shape without the batch axis.", at_least(0)).arg("dtype", &InputSection::dtype, "What the model takes.");
+    return Schema("input", "An input of the model.")
+        .arg("shape", &InputSection::shape, "Its shape without the batch axis.", at_least(0))
+        .arg("dtype", &InputSection::dtype, "What the model takes.");
   }
 };
 
@@ -20,8 +22,12 @@ struct ModelSection {
   Config inputs = {}, layers = {}, outputs = {};
   std::string name = {};
   static Schema schema() {
-    return Schema("model", "The network.").arg("inputs", &ModelSection::inputs, "Inputs by name: {image: {shape: [28, 28, 1]}}.").arg("layers", &ModelSection::layers, "Layers, each taking the one above or what `from:` names.")
-        .arg("outputs", &ModelSection::outputs, "Names of the layers whose results are the outputs; the last layer when not given.").arg("name", &ModelSection::name, "The model's name.");
+    return Schema("model", "The network.")
+        .arg("inputs", &ModelSection::inputs, "Inputs by name: {image: {shape: [28, 28, 1]}}.")
+        .arg("layers", &ModelSection::layers, "Layers, each taking the one above or what `from:` names.")
+        .arg("outputs", &ModelSection::outputs,
+             "Names of the layers whose results are the outputs; the last layer when not given.")
+        .arg("name", &ModelSection::name, "The model's name.");
   }
 };
 
@@ -66,14 +72,16 @@ class Reading {
   }
 
  private:
-  static Model from_pairs(const std::vector<std::pair<std::string, Symbol>>& inputs, const std::vector<std::pair<std::string, Symbol>>& outputs, const std::string& name) {
+  static Model from_pairs(const std::vector<std::pair<std::string, Symbol>>& inputs,
+                          const std::vector<std::pair<std::string, Symbol>>& outputs, const std::string& name) {
     Symbols in, out;
     for (const auto& [_, symbol] : inputs) in.push_back(symbol);
     for (const auto& [_, symbol] : outputs) out.push_back(symbol);
     return Model(in, out, name);
   }
 
-  std::optional<Symbol> chain(const Config& layers, std::map<std::string, Symbol>& known, std::optional<Symbol> last, const Where& where) {
+  std::optional<Symbol> chain(const Config& layers, std::map<std::string, Symbol>& known, std::optional<Symbol> last,
+                              const Where& where) {
     const auto* list = layers.list();
     if (!list || list->empty()) {
       mistakes_.add(layers.is_null() ? where : layers.where, "model needs 'layers': a list");
@@ -84,7 +92,8 @@ class Reading {
     return last;
   }
 
-  std::optional<Symbol> layer(const Config& entry, std::map<std::string, Symbol>& known, std::map<std::string, Layer>& by_name, std::optional<Symbol> last) {
+  std::optional<Symbol> layer(const Config& entry, std::map<std::string, Symbol>& known,
+                              std::map<std::string, Layer>& by_name, std::optional<Symbol> last) {
     const std::size_t before = mistakes_.count();
     Config from, own = entry;
     Layer made;
@@ -92,11 +101,14 @@ class Reading {
       // {share: name, from: x}: the layer again, with its weights.
       if (const Config* given = entry.find("from")) from = *given;
       for (const auto& [key, value] : *entry.map())
-        if (key != "share" && key != "from") mistakes_.add(value.key, cat("a shared layer has 'share' and 'from' only, not '", key, "'"));
+        if (key != "share" && key != "from")
+          mistakes_.add(value.key, cat("a shared layer has 'share' and 'from' only, not '", key, "'"));
       std::vector<std::string> names;
       for (const auto& [name, _] : by_name) names.push_back(name);
       const auto it = shared->text() ? by_name.find(*shared->text()) : by_name.end();
-      if (it == by_name.end()) mistakes_.add(shared->where, cat("there is no layer named ", to_text(*shared), " above to share", shared->text() ? did_you_mean(*shared->text(), names) : ""));
+      if (it == by_name.end())
+        mistakes_.add(shared->where, cat("there is no layer named ", to_text(*shared), " above to share",
+                                         shared->text() ? did_you_mean(*shared->text(), names) : ""));
       else made = it->second;
     } else {
       if (entry.map() && entry.map()->size() == 1) {
@@ -124,7 +136,8 @@ class Reading {
       if (mistakes_.count() != before) return last;
       const Symbol result = inputs | made;
       if (!made.common().name.empty()) {
-        if (!entry.find("share") && known.count(made.common().name)) mistakes_.add(entry.where, cat("the name '", made.common().name, "' is taken; give this layer another"));
+        if (!entry.find("share") && known.count(made.common().name))
+          mistakes_.add(entry.where, cat("the name '", made.common().name, "' is taken; give this layer another"));
         known[made.common().name] = result;
       }
       return result;
@@ -158,12 +171,15 @@ class Reading {
     const auto end = chain(read.layers, known, last, args.where);
     const auto outputs = named_outputs(read.outputs, known, end);
     if (mistakes_.count() != before || outputs.empty()) return {};
-    return Layer(Nested{make_topology(inputs, outputs, read.name, word == "Sequential")}, LayerCommon{.name = read.name});
+    return Layer(Nested{make_topology(inputs, outputs, read.name, word == "Sequential")},
+                 LayerCommon{.name = read.name});
   }
 
-  Symbols sources(const Config& from, const std::map<std::string, Symbol>& known, const std::optional<Symbol>& last, const Where& where) {
+  Symbols sources(const Config& from, const std::map<std::string, Symbol>& known, const std::optional<Symbol>& last,
+                  const Where& where) {
     if (from.is_null()) {
-      if (!last) mistakes_.add(where, "the model has several inputs: the first layer must say which it takes, as in from: name");
+      if (!last)
+        mistakes_.add(where, "the model has several inputs: the first layer must say which it takes, as in from: name");
       return last ? Symbols{*last} : Symbols{};
     }
     Symbols symbols;
@@ -172,7 +188,9 @@ class Reading {
     auto one = [&](const Config& config) {
       const auto it = config.text() ? known.find(*config.text()) : known.end();
       if (it == known.end())
-        mistakes_.add(config.where, cat("'from' names ", to_text(config), ", but nothing above has that name", config.text() ? did_you_mean(*config.text(), names) : "", names.empty() ? "" : "; named are " + listed(names)));
+        mistakes_.add(config.where, cat("'from' names ", to_text(config), ", but nothing above has that name",
+                                        config.text() ? did_you_mean(*config.text(), names) : "",
+                                        names.empty() ? "" : "; named are " + listed(names)));
       else symbols.push_back(it->second);
     };
     if (const auto* list = from.list())
@@ -181,7 +199,9 @@ class Reading {
     return symbols;
   }
 
-  std::vector<std::pair<std::string, Symbol>> named_outputs(const Config& outputs, const std::map<std::string, Symbol>& known, const std::optional<Symbol>& last) {
+  std::vector<std::pair<std::string, Symbol>> named_outputs(const Config& outputs,
+                                                            const std::map<std::string, Symbol>& known,
+                                                            const std::optional<Symbol>& last) {
     std::vector<std::pair<std::string, Symbol>> result;
     if (outputs.is_null()) {
       if (last) result.emplace_back("", *last);
@@ -197,7 +217,8 @@ class Reading {
 
 }  // namespace
 
-Model read_model(const Config& section, const std::string& name, Mistakes& mistakes, std::map<std::string, Where>& places) {
+Model read_model(const Config& section, const std::string& name, Mistakes& mistakes,
+                 std::map<std::string, Where>& places) {
   auto model = Reading(mistakes, places).model(section, name);
   mistakes.raise();
   if (!model) throw Error(cat(locate(section.where), "the model could not be read"));

@@ -14,33 +14,53 @@ namespace strata {
 
 Schema RunSection::schema() {
   return Schema("run file", "A whole run.")
-      .arg("version", &RunSection::version, "The version of this format: 1.", between(1, 1)).arg("name", &RunSection::name, "The run's name; its directory is runs/<name>.")
-      .arg("seed", &RunSection::seed, "Of weights, shuffling, dropout and everything random.", at_least(0)).arg("model", &RunSection::model, "The network.").arg("compile", &RunSection::compile, "Optimizer, loss, metrics, precision.")
-      .arg("data", &RunSection::data, "Training, validation and test data.").arg("strategy", &RunSection::strategy, "On which devices.").arg("fit", &RunSection::fit, "How long and in which batches.")
-      .arg("callbacks", &RunSection::callbacks, "What happens beside training.").arg("initial_weights", &RunSection::initial_weights, "A .weights.h5 file to begin with.");
+      .arg("version", &RunSection::version, "The version of this format: 1.", between(1, 1))
+      .arg("name", &RunSection::name, "The run's name; its directory is runs/<name>.")
+      .arg("seed", &RunSection::seed, "Of weights, shuffling, dropout and everything random.", at_least(0))
+      .arg("model", &RunSection::model, "The network.")
+      .arg("compile", &RunSection::compile, "Optimizer, loss, metrics, precision.")
+      .arg("data", &RunSection::data, "Training, validation and test data.")
+      .arg("strategy", &RunSection::strategy, "On which devices.")
+      .arg("fit", &RunSection::fit, "How long and in which batches.")
+      .arg("callbacks", &RunSection::callbacks, "What happens beside training.")
+      .arg("initial_weights", &RunSection::initial_weights, "A .weights.h5 file to begin with.");
 }
 
 Schema CompileSection::schema() {
   return Schema("compile", "What the model is trained with.")
-      .arg("optimizer", &CompileSection::optimizer, "How weights are updated.").arg("loss", &CompileSection::loss, "What is made small: one loss, or one by output name.")
-      .arg("loss_weights", &CompileSection::loss_weights, "Factors of the losses, by output name.").arg("metrics", &CompileSection::metrics, "Figures to follow: a list, or lists by output name.")
-      .arg("weighted_metrics", &CompileSection::weighted_metrics, "Figures that heed sample weights.").arg("precision", &CompileSection::precision, "The precision policy.", one_of({"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"}))
-      .arg("freeze", &CompileSection::freeze, "Layers that are not trained.").arg("fast_math", &CompileSection::fast_math, "Whether algorithms with a stated larger error may be used.");
+      .arg("optimizer", &CompileSection::optimizer, "How weights are updated.")
+      .arg("loss", &CompileSection::loss, "What is made small: one loss, or one by output name.")
+      .arg("loss_weights", &CompileSection::loss_weights, "Factors of the losses, by output name.")
+      .arg("metrics", &CompileSection::metrics, "Figures to follow: a list, or lists by output name.")
+      .arg("weighted_metrics", &CompileSection::weighted_metrics, "Figures that heed sample weights.")
+      .arg("precision", &CompileSection::precision, "The precision policy.",
+           one_of({"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"}))
+      .arg("freeze", &CompileSection::freeze, "Layers that are not trained.")
+      .arg("fast_math", &CompileSection::fast_math, "Whether algorithms with a stated larger error may be used.");
 }
 
 Schema DataSection::schema() {
-  return Schema("data", "Where the rows come from.").arg("train", &DataSection::train, "The training data.").arg("validation", &DataSection::validation, "A dataset, or {split: 0.1}: that part of the training data, from its end.")
+  return Schema("data", "Where the rows come from.")
+      .arg("train", &DataSection::train, "The training data.")
+      .arg("validation", &DataSection::validation,
+           "A dataset, or {split: 0.1}: that part of the training data, from its end.")
       .arg("test", &DataSection::test, "Data for the last word, after training.");
 }
 
 Schema FitSection::schema() {
   return Schema("fit", "How training goes.")
-      .arg("batch_size", &FitSection::batch_size, "Rows of a step, over all replicas.", at_least(1)).arg("epochs", &FitSection::epochs, "Passes over the data.", at_least(0))
-      .arg("verbose", &FitSection::verbose, "What is shown.", one_of({"auto", "bar", "line", "none"})).arg("shuffle", &FitSection::shuffle, "Whether each epoch has an order of its own.")
-      .arg("class_weight", &FitSection::class_weight, "Weights of classes, by number.").arg("initial_epoch", &FitSection::initial_epoch, "The epoch to begin with.", at_least(0))
-      .arg("steps_per_epoch", &FitSection::steps_per_epoch, "Steps that make an epoch.", at_least(1)).arg("validation_steps", &FitSection::validation_steps, "Batches of a validation.", at_least(1))
-      .arg("validation_batch_size", &FitSection::validation_batch_size, "Rows of a validation batch.", at_least(1)).arg("validation_freq", &FitSection::validation_freq, "Epochs between validations.", at_least(1))
-      .arg("micro_batches", &FitSection::micro_batches, "Parts in which a step's rows run, for less memory.", at_least(1));
+      .arg("batch_size", &FitSection::batch_size, "Rows of a step, over all replicas.", at_least(1))
+      .arg("epochs", &FitSection::epochs, "Passes over the data.", at_least(0))
+      .arg("verbose", &FitSection::verbose, "What is shown.", one_of({"auto", "bar", "line", "none"}))
+      .arg("shuffle", &FitSection::shuffle, "Whether each epoch has an order of its own.")
+      .arg("class_weight", &FitSection::class_weight, "Weights of classes, by number.")
+      .arg("initial_epoch", &FitSection::initial_epoch, "The epoch to begin with.", at_least(0))
+      .arg("steps_per_epoch", &FitSection::steps_per_epoch, "Steps that make an epoch.", at_least(1))
+      .arg("validation_steps", &FitSection::validation_steps, "Batches of a validation.", at_least(1))
+      .arg("validation_batch_size", &FitSection::validation_batch_size, "Rows of a validation batch.", at_least(1))
+      .arg("validation_freq", &FitSection::validation_freq, "Epochs between validations.", at_least(1))
+      .arg("micro_batches", &FitSection::micro_batches, "Parts in which a step's rows run, for less memory.",
+           at_least(1));
 }
 
 std::string RunFile::directory() const { return (std::filesystem::path("runs") / run.name).string(); }
@@ -52,7 +72,8 @@ namespace {
 void apply_override(Config& config, const std::string& text) {
   const auto equals = text.find('=');
   const Where where{"", 0, 0, "--set " + text};
-  if (equals == std::string::npos || equals == 0) throw Error(cat(locate(where), "an override is written path=value, as in fit.epochs=3"));
+  if (equals == std::string::npos || equals == 0)
+    throw Error(cat(locate(where), "an override is written path=value, as in fit.epochs=3"));
   Config* at = &config;
   const auto keys = split(text.substr(0, equals), '.');
   for (std::size_t k = 0; k < keys.size(); ++k) {
@@ -97,10 +118,12 @@ MetricList read_metrics(const Config& config, Mistakes& mistakes) {
   std::vector<Metric> metrics;
   auto one = [&](const Config& item) {
     if (item.text() && (*item.text() == "crossentropy" || *item.text() == "ce"))
-      return mistakes.add(item.where, "the metric crossentropy must be written with its kind, such as SparseCategoricalCrossentropy");
+      return mistakes.add(
+          item.where, "the metric crossentropy must be written with its kind, such as SparseCategoricalCrossentropy");
     if (Metric metric = parts<Metric>().read(item, "metric", mistakes)) metrics.push_back(metric);
   };
-  if (const auto* list = config.list()) for (const auto& item : *list) one(item);
+  if (const auto* list = config.list())
+    for (const auto& item : *list) one(item);
   else if (!config.is_null()) one(config);
   return metrics;
 }
@@ -114,10 +137,13 @@ CompileSettings settings_of(const RunFile& file, Mistakes& mistakes) {
   settings.freeze = c.freeze;
   settings.fast_math = c.fast_math;
   if (file.run.strategy) settings.strategy = *file.run.strategy;
-  if (c.loss.is_null()) mistakes.add(file.run.compile.is_null() ? file.config.where : file.run.compile.where, "compile needs 'loss': what is to be made small");
+  if (c.loss.is_null())
+    mistakes.add(file.run.compile.is_null() ? file.config.where : file.run.compile.where,
+                 "compile needs 'loss': what is to be made small");
   else if (by_output(c.loss, parts<Loss>()))
     for (const auto& [name, config] : *c.loss.map()) settings.loss.named[name] = read_loss(config, mistakes);
-  else if (const auto* list = c.loss.list()) for (const auto& item : *list) settings.loss.list.push_back(read_loss(item, mistakes));
+  else if (const auto* list = c.loss.list())
+    for (const auto& item : *list) settings.loss.list.push_back(read_loss(item, mistakes));
   else settings.loss.list.push_back(read_loss(c.loss, mistakes));
   if (by_output(c.metrics, parts<Metric>()))
     for (const auto& [name, config] : *c.metrics.map()) settings.output_metrics[name] = read_metrics(config, mistakes);
@@ -145,7 +171,9 @@ void resolve(const Dataset& dataset, const std::string& path) {
 
 RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
   for (const auto& text : overrides) apply_override(file.config, text);
-  if (!file.config.map()) throw Error(cat(locate(file.config.where), "a run file is a map: version, model, compile, data, fit; got ", to_text(file.config)));
+  if (!file.config.map())
+    throw Error(cat(locate(file.config.where), "a run file is a map: version, model, compile, data, fit; got ",
+                    to_text(file.config)));
   Mistakes mistakes;
   schema_of<RunSection>().read(&file.run, file.config, mistakes);
   // What is missing is missed at the file's beginning.
@@ -156,7 +184,8 @@ RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
   schema_of<FitSection>().read(&file.fit, file.run.fit, mistakes);
   if (file.run.model.is_null()) mistakes.add(file.config.where, "the run file needs 'model'");
   if (file.run.name.empty() || file.run.name.find('/') != std::string::npos || file.run.name.starts_with('.'))
-    mistakes.add(file.config.find("name") ? file.config.find("name")->where : file.config.where, cat("name '", file.run.name, "' cannot be a directory's; leave out '/' and a leading '.'"));
+    mistakes.add(file.config.find("name") ? file.config.find("name")->where : file.config.where,
+                 cat("name '", file.run.name, "' cannot be a directory's; leave out '/' and a leading '.'"));
   std::map<std::string, Where> places;
   if (mistakes.empty()) {
     file.settings = settings_of(file, mistakes);
@@ -205,7 +234,8 @@ FitOptions RunFile::fit_options() const {
   Mistakes mistakes;
   if (const Config* part = data.validation.find("split")) {
     field_type<double>().read(&options.validation_split, *part, "validation: 'split'", mistakes);
-    if (data.validation.map()->size() > 1) mistakes.add(data.validation.where, "validation has 'split' alone, or is a dataset");
+    if (data.validation.map()->size() > 1)
+      mistakes.add(data.validation.where, "validation has 'split' alone, or is a dataset");
   } else if (Dataset dataset = parts<Dataset>().read(data.validation, "validation", mistakes)) {
     resolve(dataset, path);
     options.validation_data = dataset;

@@ -48,17 +48,17 @@ struct RunSection {
 
 // A read run file, ready to be run.
 struct RunFile {
-  std::string path;                                    // "" when it came from text
-  Config config;                                       // with every override
+  std::string path;  // "" when it came from text
+  Config config;     // with every override
   RunSection run;
   CompileSection compile;
   DataSection data;
   FitSection fit;
-  std::shared_ptr<Model> model;                        // built: its weights are there
+  std::shared_ptr<Model> model;  // built: its weights are there
   CompileSettings settings;
 
-  std::string directory() const;                       // runs/<name>
-  std::string weights_file() const;                    // in it
+  std::string directory() const;     // runs/<name>
+  std::string weights_file() const;  // in it
   FitOptions fit_options() const;
 };
 
@@ -67,6 +67,7 @@ RunFile read_run_file(const std::string& path, const std::vector<std::string>& o
 RunFile read_run_text(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
 
 // The model a file's `model:` section describes. Places by layer name are added to `places`.
-Model read_model(const Config& section, const std::string& name, Mistakes& mistakes, std::map<std::string, Where>& places);
+Model read_model(const Config& section, const std::string& name, Mistakes& mistakes,
+                 std::map<std::string, Where>& places);
 
 }  // namespace strata

@@ -10,14 +10,23 @@
 namespace strata {
 
 std::string input_feed(const Topology& topology, std::size_t input) { return topology.inputs[input].name; }
-std::string target_feed(const Topology& topology, std::size_t output) { return "target/" + topology.output_names[output]; }
-std::string weight_feed(const Topology& topology, std::size_t output) { return "weight/" + topology.output_names[output]; }
-std::string count_feed(const Topology& topology, std::size_t output) { return "count/" + topology.output_names[output]; }
-std::string metric_state(const std::string& metric, std::size_t statistic) { return cat("metric/", metric, "/", statistic); }
+std::string target_feed(const Topology& topology, std::size_t output) {
+  return "target/" + topology.output_names[output];
+}
+std::string weight_feed(const Topology& topology, std::size_t output) {
+  return "weight/" + topology.output_names[output];
+}
+std::string count_feed(const Topology& topology, std::size_t output) {
+  return "count/" + topology.output_names[output];
+}
+std::string metric_state(const std::string& metric, std::size_t statistic) {
+  return cat("metric/", metric, "/", statistic);
+}
 
 bool frozen(const std::string& path, const std::vector<std::string>& freeze) {
   for (auto& name : freeze)
-    if (path.compare(0, name.size(), name) == 0 && (path.size() == name.size() || path[name.size()] == '/')) return true;
+    if (path.compare(0, name.size(), name) == 0 && (path.size() == name.size() || path[name.size()] == '/'))
+      return true;
   return false;
 }
 
@@ -29,10 +38,16 @@ constexpr std::int64_t loss_scale_growth_steps = 2000;
 // One graph under construction, with the parts every kind of graph has.
 class GraphBuilder {
  public:
-  GraphBuilder(Graph& graph, Trace& trace, const Topology& topology, const Precision& precision, const BatchTypes& types, bool training)
-      : graph(graph), trace(trace), topology(topology), types(types), root(prepared(trace, graph, precision, types, training), "", precision) {}
+  GraphBuilder(Graph& graph, Trace& trace, const Topology& topology, const Precision& precision,
+               const BatchTypes& types, bool training)
+      : graph(graph),
+        trace(trace),
+        topology(topology),
+        types(types),
+        root(prepared(trace, graph, precision, types, training), "", precision) {}
 
-  static Trace& prepared(Trace& trace, Graph& graph, const Precision& precision, const BatchTypes& types, bool training) {
+  static Trace& prepared(Trace& trace, Graph& graph, const Precision& precision, const BatchTypes& types,
+                         bool training) {
     trace.graph = &graph;
     trace.training = training;
     trace.rows = types.rows;
@@ -162,7 +177,8 @@ struct LossScale {
 
   void advance(Scope& root, Value finite) const {
     Graph& graph = root.graph();
-    Value last = greater_equal(counter, full(graph, static_cast<double>(loss_scale_growth_steps - 1), {}, DType::int64));
+    Value last =
+        greater_equal(counter, full(graph, static_cast<double>(loss_scale_growth_steps - 1), {}, DType::int64));
     Value grown = select(last, scale * 2.0, scale);
     Value shrunk = maximum(scale * 0.5, full(graph, loss_scale_floor));
     Value none = full(graph, 0, {}, DType::int64);
@@ -213,7 +229,8 @@ Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes
   Value seed = full(built.step.micro, 1 / static_cast<double>(compiled.accumulation), {}, total.dtype());
   if (scale) seed = seed * cast(scale->scale, total.dtype());
   Values gradient = gradients(total, wrt, seed);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i].gradient = gradient[i] ? cast(gradient[i], weights[i].weight.dtype()) : Value{};
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    weights[i].gradient = gradient[i] ? cast(gradient[i], weights[i].weight.dtype()) : Value{};
   built.step.micro.output("loss", cast(total, DType::float32));
   if (!accumulates) {
     update(micro.root, compiled, weights, scale ? &*scale : nullptr);
@@ -247,8 +264,8 @@ Built build_counts(const Topology& topology, const Compiled& compiled, const Bat
   builder.forward();
   for (std::size_t i = 0; i < builder.outputs.size(); ++i) {
     if (!compiled.losses[i]) continue;
-    Reduced reduced = reduce_loss(builder.root, *compiled.losses[i], builder.outputs[i], builder.target(i), builder.sample_weight(i),
-                                  builder.root.mask(builder.outputs[i]));
+    Reduced reduced = reduce_loss(builder.root, *compiled.losses[i], builder.outputs[i], builder.target(i),
+                                  builder.sample_weight(i), builder.root.mask(builder.outputs[i]));
     built.step.micro.output(count_feed(topology, i), reduced.denominator);
   }
   return built;
@@ -268,7 +285,11 @@ Built build_predict(const Topology& topology, const Precision& precision, const 
   GraphBuilder builder(built.step.micro, built.trace, topology, precision, types, false);
   builder.forward();
   for (std::size_t i = 0; i < builder.outputs.size(); ++i)
-    built.step.micro.output(topology.output_names[i], cast(builder.outputs[i], is_floating(builder.outputs[i].dtype()) && builder.outputs[i].dtype() != DType::float64 ? DType::float32 : builder.outputs[i].dtype()));
+    built.step.micro.output(
+        topology.output_names[i],
+        cast(builder.outputs[i], is_floating(builder.outputs[i].dtype()) && builder.outputs[i].dtype() != DType::float64
+                                     ? DType::float32
+                                     : builder.outputs[i].dtype()));
   return built;
 }
 

@@ -13,10 +13,10 @@ namespace strata {
 // A metric with its place: which output, its name in figures, whether it takes sample weights.
 struct BoundMetric {
   Metric metric;
-  std::string name;                                 // "accuracy", "left_accuracy"
+  std::string name;  // "accuracy", "left_accuracy"
   std::size_t output = 0;
   bool weighted = false;
-  std::vector<Type> statistics;                     // known after the first trace
+  std::vector<Type> statistics;  // known after the first trace
 };
 
 // What compile() settled, by output.
@@ -29,29 +29,29 @@ struct Compiled {
   bool loss_scaling = false;
   std::vector<std::string> freeze;
   bool fast_math = true;
-  std::int64_t accumulation = 1;                    // gradient_accumulation_steps
+  std::int64_t accumulation = 1;  // gradient_accumulation_steps
 };
 
 // What the data of a step looks like: whole-batch types of inputs, targets and sample weights (none where absent).
 struct BatchTypes {
   std::vector<Type> inputs;
-  std::vector<Type> targets;                        // by output
-  std::vector<Type> weights;                        // by output
+  std::vector<Type> targets;  // by output
+  std::vector<Type> weights;  // by output
   std::int64_t rows = 0;
-  std::int64_t step_rows = 0;                       // when a step runs in parts: the rows of all; then counts are fed
+  std::int64_t step_rows = 0;  // when a step runs in parts: the rows of all; then counts are fed
   bool operator==(const BatchTypes&) const = default;
 };
 
 // Names of feeds and states.
-std::string input_feed(const Topology& topology, std::size_t input);          // "image"
-std::string target_feed(const Topology& topology, std::size_t output);        // "target/logits"
-std::string weight_feed(const Topology& topology, std::size_t output);        // "weight/logits"
-std::string count_feed(const Topology& topology, std::size_t output);         // "count/logits"
-std::string metric_state(const std::string& metric, std::size_t statistic);   // "metric/accuracy/0"
+std::string input_feed(const Topology& topology, std::size_t input);         // "image"
+std::string target_feed(const Topology& topology, std::size_t output);       // "target/logits"
+std::string weight_feed(const Topology& topology, std::size_t output);       // "weight/logits"
+std::string count_feed(const Topology& topology, std::size_t output);        // "count/logits"
+std::string metric_state(const std::string& metric, std::size_t statistic);  // "metric/accuracy/0"
 
 struct Built {
   Step step;
-  Trace trace;                                      // of the micro graph (its graph pointer is not kept)
+  Trace trace;  // of the micro graph (its graph pointer is not kept)
   Trace update_trace;
 };
 

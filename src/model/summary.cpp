@@ -33,7 +33,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
     std::string line;
     for (std::size_t c = 0; c < rows[r].size(); ++c) {
       const std::string fill(widths[c] - rows[r][c].size(), ' ');
-      line += (c ? "  " : "") + (c >= right_from && c + 1 < rows[r].size() + (right_from < rows[r].size() ? 1 : 0) ? fill + rows[r][c] : rows[r][c] + fill);
+      line += (c ? "  " : "") + (c >= right_from && c + 1 < rows[r].size() + (right_from < rows[r].size() ? 1 : 0)
+                                     ? fill + rows[r][c]
+                                     : rows[r][c] + fill);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -52,12 +54,15 @@ std::vector<std::string> output_shapes(const Topology& topology, const Precision
   Scope scope(trace, "", precision);
   std::vector<Values> results;
   Values inputs;
-  for (auto& input : topology.inputs) inputs.push_back(graph.input(input.name, {input.type.shape.prepend(1), input.type.dtype}));
+  for (auto& input : topology.inputs)
+    inputs.push_back(graph.input(input.name, {input.type.shape.prepend(1), input.type.dtype}));
   std::vector<std::string> shapes;
   for (auto& call : topology.calls) {
     Values from;
     for (auto& edge : call.from)
-      from.push_back(edge.call < 0 ? inputs[static_cast<std::size_t>(-edge.call - 1)] : results[static_cast<std::size_t>(edge.call)][static_cast<std::size_t>(edge.output)]);
+      from.push_back(edge.call < 0
+                         ? inputs[static_cast<std::size_t>(-edge.call - 1)]
+                         : results[static_cast<std::size_t>(edge.call)][static_cast<std::size_t>(edge.output)]);
     results.push_back(call_layer(scope, call.layer, from, call.name));
     std::string text;
     for (auto& value : results.back()) text += (text.empty() ? "" : " ") + without_batch(value.shape());
@@ -74,30 +79,36 @@ std::string Model::summary() const {
   const auto shapes = output_shapes(topology, core_->compiled ? core_->binding.precision : Precision{});
   const auto entries = weights();
   std::vector<std::vector<std::string>> rows{{"Layer", "Output", "Parameters", "From"}};
-  for (auto& input : topology.inputs) rows.push_back({cat(input.name, " (input)"), without_batch(input.type.shape.prepend(1)), "0", ""});
+  for (auto& input : topology.inputs)
+    rows.push_back({cat(input.name, " (input)"), without_batch(input.type.shape.prepend(1)), "0", ""});
   std::set<std::string> seen;
   for (std::size_t c = 0; c < topology.calls.size(); ++c) {
     auto& call = topology.calls[c];
     std::int64_t count = 0;
-    for (auto& entry : entries) if (entry.path.starts_with(call.name + "/")) count += entry.type.size();
+    for (auto& entry : entries)
+      if (entry.path.starts_with(call.name + "/")) count += entry.type.size();
     const bool again = !seen.insert(call.name).second;
     std::vector<std::string> from;
     for (auto& edge : call.from)
-      from.push_back(edge.call < 0 ? topology.inputs[static_cast<std::size_t>(-edge.call - 1)].name : topology.calls[static_cast<std::size_t>(edge.call)].name);
-    rows.push_back({cat(call.name, " (", call.layer.name(), ")"), shapes[c], again ? "shared" : counted_digits(count), join(from, ", ")});
+      from.push_back(edge.call < 0 ? topology.inputs[static_cast<std::size_t>(-edge.call - 1)].name
+                                   : topology.calls[static_cast<std::size_t>(edge.call)].name);
+    rows.push_back({cat(call.name, " (", call.layer.name(), ")"), shapes[c], again ? "shared" : counted_digits(count),
+                    join(from, ", ")});
   }
   // A chain needs no column that says so.
   bool chain = topology.inputs.size() == 1;
   for (std::size_t c = 0; chain && c < topology.calls.size(); ++c)
     chain = topology.calls[c].from.size() == 1 && topology.calls[c].from[0].call == static_cast<int>(c) - 1;
-  if (chain) for (auto& row : rows) row.pop_back();
+  if (chain)
+    for (auto& row : rows) row.pop_back();
   std::int64_t trainable = 0, other = 0, bytes = 0;
   for (auto& entry : entries) {
     (entry.trainable && !frozen(entry.path, core_->binding.freeze) ? trainable : other) += entry.type.size();
     bytes += static_cast<std::int64_t>(entry.type.bytes());
   }
-  return cat("Model: ", topology.name, "\n", table(rows, 2), "Parameters: ", counted_digits(trainable + other), " (", bytes_text(static_cast<std::uint64_t>(bytes)),
-             "), trainable ", counted_digits(trainable), ", not trainable ", counted_digits(other), "\n");
+  return cat("Model: ", topology.name, "\n", table(rows, 2), "Parameters: ", counted_digits(trainable + other), " (",
+             bytes_text(static_cast<std::uint64_t>(bytes)), "), trainable ", counted_digits(trainable),
+             ", not trainable ", counted_digits(other), "\n");
 }
 
 std::string Model::plan(std::int64_t batch_size, bool training) {
@@ -114,7 +125,8 @@ std::string Model::plan(std::int64_t batch_size, bool training) {
     Type target = core_->output_types[i];
     target.shape = target.shape.with(0, batch_size);
     auto& loss = *core_->binding.losses[i];
-    const bool classes = loss.word() == "crossentropy" || loss.word() == "ce" ? target.shape[-1] > 1 : loss->target() == Target::classes;
+    const bool classes =
+        loss.word() == "crossentropy" || loss.word() == "ce" ? target.shape[-1] > 1 : loss->target() == Target::classes;
     if (classes) target = {target.shape.without(-1), DType::int32};
     types.targets[i] = target;
   }
@@ -124,8 +136,9 @@ std::string Model::plan(std::int64_t batch_size, bool training) {
   std::size_t weights = 0, slots = 0, other = 0;
   for (auto& [path, variable] : core_->store.variables())
     (core_->states.count(path) ? weights : path.starts_with("optimizer/") ? slots : other) += variable->type.bytes();
-  return cat(text, "Memory on one device: weights ", bytes_text(weights), ", optimizer ", bytes_text(slots), ", other states ", bytes_text(other),
-             ", arena ", bytes_text(core_->ready().executor().arena_bytes()), ", feeds and constants ",
+  return cat(text, "Memory on one device: weights ", bytes_text(weights), ", optimizer ", bytes_text(slots),
+             ", other states ", bytes_text(other), ", arena ", bytes_text(core_->ready().executor().arena_bytes()),
+             ", feeds and constants ",
              bytes_text(core_->ready().executor().allocated_bytes() - core_->ready().executor().arena_bytes()), "\n");
 }
 

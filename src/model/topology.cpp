@@ -37,7 +37,8 @@ class Builder {
   void input(const std::string& name, const Symbol& symbol) {
     if (!symbol.node || symbol.node->layer)
       throw Error(cat("model '", topology_.name, "': its input '", name, "' is not an input() but a layer's output"));
-    if (places_.count(symbol.node.get())) throw Error(cat("model '", topology_.name, "': input '", name, "' is listed twice"));
+    if (places_.count(symbol.node.get()))
+      throw Error(cat("model '", topology_.name, "': input '", name, "' is listed twice"));
     std::string chosen = !name.empty() ? name : symbol.node->name;
     if (chosen.empty()) chosen = topology_.inputs.empty() ? "input" : cat("input_", topology_.inputs.size());
     places_[symbol.node.get()] = -static_cast<int>(topology_.inputs.size()) - 1;
@@ -45,7 +46,8 @@ class Builder {
   }
 
   Topology::Edge edge(const Symbol& symbol) {
-    if (!symbol.node) throw Error(cat("model '", topology_.name, "': a layer is called on a Symbol that was never made"));
+    if (!symbol.node)
+      throw Error(cat("model '", topology_.name, "': a layer is called on a Symbol that was never made"));
     return {visit(*symbol.node), symbol.output};
   }
 
@@ -53,7 +55,8 @@ class Builder {
   int visit(const SymbolNode& node) {
     if (auto it = places_.find(&node); it != places_.end()) return it->second;
     if (!node.layer)
-      throw Error(cat("model '", topology_.name, "': an output depends on input '", node.name, "', which is not among the model's inputs"));
+      throw Error(cat("model '", topology_.name, "': an output depends on input '", node.name,
+                      "', which is not among the model's inputs"));
     if (!open_.insert(&node).second) throw Error(cat("model '", topology_.name, "': its layers form a circle"));
     Topology::Call call{*node.layer, {}, {}};
     for (auto& from : node.from) call.from.push_back(edge(from));
@@ -71,8 +74,10 @@ class Builder {
 void name_calls(Topology& topology) {
   std::map<std::string, const void*> taken;
   for (auto& input : topology.inputs) {
-    if (input.name.find('/') != std::string::npos) throw Error(cat("input '", input.name, "': a name cannot contain '/'"));
-    if (!taken.emplace(input.name, &input).second) throw Error(cat("two inputs are named '", input.name, "'; give each its own name"));
+    if (input.name.find('/') != std::string::npos)
+      throw Error(cat("input '", input.name, "': a name cannot contain '/'"));
+    if (!taken.emplace(input.name, &input).second)
+      throw Error(cat("two inputs are named '", input.name, "'; give each its own name"));
   }
   std::map<const void*, std::string> named;
   for (auto& call : topology.calls) {
@@ -82,7 +87,8 @@ void name_calls(Topology& topology) {
       throw Error(cat("layer '", given, "' (", call.layer.name(), "): a name cannot contain '/', it separates paths"));
     auto [it, fresh] = taken.emplace(given, call.layer.identity());
     if (!fresh && it->second != call.layer.identity())
-      throw Error(cat("two layers are named '", given, "' (the second is a ", call.layer.name(), "); give each its own name"));
+      throw Error(
+          cat("two layers are named '", given, "' (the second is a ", call.layer.name(), "); give each its own name"));
     named[call.layer.identity()] = given;
   }
   std::map<std::string, int> counters;
@@ -101,8 +107,8 @@ void name_calls(Topology& topology) {
 }  // namespace
 
 std::shared_ptr<const Topology> make_topology(const std::vector<std::pair<std::string, Symbol>>& inputs,
-                                              const std::vector<std::pair<std::string, Symbol>>& outputs, std::string name,
-                                              bool sequential) {
+                                              const std::vector<std::pair<std::string, Symbol>>& outputs,
+                                              std::string name, bool sequential) {
   auto topology = std::make_shared<Topology>();
   topology->name = name.empty() ? (sequential ? "sequential" : "functional") : std::move(name);
   topology->sequential = sequential;
@@ -115,8 +121,9 @@ std::shared_ptr<const Topology> make_topology(const std::vector<std::pair<std::s
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& edge = topology->outputs[i];
     std::string chosen = outputs[i].first;
-    if (chosen.empty()) chosen = edge.call < 0 ? topology->inputs[static_cast<std::size_t>(-edge.call - 1)].name
-                                               : topology->calls[static_cast<std::size_t>(edge.call)].name;
+    if (chosen.empty())
+      chosen = edge.call < 0 ? topology->inputs[static_cast<std::size_t>(-edge.call - 1)].name
+                             : topology->calls[static_cast<std::size_t>(edge.call)].name;
     for (int k = 1; !taken.insert(chosen).second; ++k) chosen = cat(chosen, "_", k);
     topology->output_names.push_back(chosen);
   }
@@ -140,7 +147,8 @@ std::vector<Topology::Listed> Topology::keras_order() const {
   std::map<const void*, const Call*> first_call;
   auto input_key = [&](int input) { return static_cast<const void*>(&inputs[static_cast<std::size_t>(input)]); };
   std::function<void(const Edge&)> walk = [&](const Edge& edge) {
-    const void* key = edge.call < 0 ? input_key(-edge.call - 1) : calls[static_cast<std::size_t>(edge.call)].layer.identity();
+    const void* key =
+        edge.call < 0 ? input_key(-edge.call - 1) : calls[static_cast<std::size_t>(edge.call)].layer.identity();
     const void* node = edge.call < 0 ? key : static_cast<const void*>(&calls[static_cast<std::size_t>(edge.call)]);
     if (std::find(order.begin(), order.end(), key) == order.end()) order.push_back(key);
     if (!seen.insert(node).second || edge.call < 0) return;
@@ -163,23 +171,33 @@ std::vector<Topology::Listed> Topology::keras_order() const {
       }
     }
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) operation_depth[input_key(static_cast<int>(i))] = input_depth.count(static_cast<int>(i)) ? input_depth[static_cast<int>(i)] : 0;
-  std::stable_sort(order.begin(), order.end(), [&](const void* a, const void* b) { return operation_depth[a] > operation_depth[b]; });
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    operation_depth[input_key(static_cast<int>(i))] =
+        input_depth.count(static_cast<int>(i)) ? input_depth[static_cast<int>(i)] : 0;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const void* a, const void* b) { return operation_depth[a] > operation_depth[b]; });
   for (const void* key : order) {
     if (auto it = first_call.find(key); it != first_call.end()) listed.push_back({it->second, -1});
-    else for (std::size_t i = 0; i < inputs.size(); ++i) if (input_key(static_cast<int>(i)) == key) listed.push_back({nullptr, static_cast<int>(i)});
+    else
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (input_key(static_cast<int>(i)) == key) listed.push_back({nullptr, static_cast<int>(i)});
   }
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!input_depth.count(static_cast<int>(i)) && std::find(order.begin(), order.end(), input_key(static_cast<int>(i))) == order.end())
+    if (!input_depth.count(static_cast<int>(i)) &&
+        std::find(order.begin(), order.end(), input_key(static_cast<int>(i))) == order.end())
       listed.push_back({nullptr, static_cast<int>(i)});
   return listed;
 }
 
 Schema Nested::schema() {
-  return Schema("Functional", "A model used as a layer of another: its weights are shared with it.").masking(Schema::Masking::uses).keeps_dtype();
+  return Schema("Functional", "A model used as a layer of another: its weights are shared with it.")
+      .masking(Schema::Masking::uses)
+      .keeps_dtype();
 }
 
-Values Nested::call(Scope& scope, std::span<const Value> inputs) const { return trace_topology(scope, *topology, inputs); }
+Values Nested::call(Scope& scope, std::span<const Value> inputs) const {
+  return trace_topology(scope, *topology, inputs);
+}
 
 Values trace_topology(Scope& scope, const Topology& topology, std::span<const Value> inputs) {
   if (inputs.size() != topology.inputs.size())
@@ -190,7 +208,8 @@ Values trace_topology(Scope& scope, const Topology& topology, std::span<const Va
     if (edge.call < 0) return inputs[static_cast<std::size_t>(-edge.call - 1)];
     auto& outputs = results[static_cast<std::size_t>(edge.call)];
     if (edge.output >= static_cast<int>(outputs.size()))
-      throw Error(cat(topology.calls[static_cast<std::size_t>(edge.call)].name, " has ", outputs.size(), " outputs; output ", edge.output, " is asked for"));
+      throw Error(cat(topology.calls[static_cast<std::size_t>(edge.call)].name, " has ", outputs.size(),
+                      " outputs; output ", edge.output, " is asked for"));
     return outputs[static_cast<std::size_t>(edge.output)];
   };
   for (auto& call : topology.calls) {

@@ -8,13 +8,19 @@
 namespace strata {
 
 struct Topology {
-  struct Edge { int call = -1; int output = 0; };          // call < 0: input number -call - 1
+  struct Edge {
+    int call = -1;
+    int output = 0;
+  };  // call < 0: input number -call - 1
   struct Call {
     Layer layer;
     std::vector<Edge> from;
-    std::string name;                                      // unique in the model; calls of one layer share it
+    std::string name;  // unique in the model; calls of one layer share it
   };
-  struct Input { std::string name; Type type; };           // of one row
+  struct Input {
+    std::string name;
+    Type type;
+  };  // of one row
 
   std::string name;
   bool sequential = false;
@@ -24,21 +30,26 @@ struct Topology {
   std::vector<std::string> output_names;
 
   // The distinct layers in Keras's order; null stands for an input (Functional models count InputLayers, Sequential not).
-  struct Listed { const Call* call = nullptr; int input = -1; };
+  struct Listed {
+    const Call* call = nullptr;
+    int input = -1;
+  };
   std::vector<Listed> keras_order() const;
 };
 
 // Error: a name twice or with '/', an output that no input reaches.
 std::shared_ptr<const Topology> make_topology(const std::vector<std::pair<std::string, Symbol>>& inputs,
-                                              const std::vector<std::pair<std::string, Symbol>>& outputs, std::string name,
-                                              bool sequential);
+                                              const std::vector<std::pair<std::string, Symbol>>& outputs,
+                                              std::string name, bool sequential);
 
 // A model as a layer of another.
 struct Nested {
   std::shared_ptr<const Topology> topology;
   static Schema schema();
   Values call(Scope& scope, std::span<const Value> inputs) const;
-  Value mask(Scope& scope, std::span<const Value> inputs, Value output) const { return (void)inputs, scope.mask(output); }
+  Value mask(Scope& scope, std::span<const Value> inputs, Value output) const {
+    return (void)inputs, scope.mask(output);
+  }
 };
 
 // Calls every layer of the model on these inputs (already of the declared dtypes).

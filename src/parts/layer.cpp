@@ -14,16 +14,19 @@ Schema LayerCommon::schema() {
       .arg("name", &LayerCommon::name, "The layer's name, by which weights, `from:` and messages know it.")
       .arg("trainable", &LayerCommon::trainable, "Whether training changes its weights.")
       .arg("dtype", &LayerCommon::dtype, "A precision policy of its own, such as float32 or mixed_bfloat16.")
-      .arg("activity_regularizer", &LayerCommon::activity_regularizer, "A penalty on its output, divided by the rows of the batch.");
+      .arg("activity_regularizer", &LayerCommon::activity_regularizer,
+           "A penalty on its output, divided by the rows of the batch.");
 }
 
 Precision precision_named(std::string_view policy) {
-  static const std::vector<std::string> known{"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"};
+  static const std::vector<std::string> known{"float32",  "float64",       "float16",
+                                              "bfloat16", "mixed_float16", "mixed_bfloat16"};
   if (policy == "mixed_float16") return {DType::float16, DType::float32};
   if (policy == "mixed_bfloat16") return {DType::bfloat16, DType::float32};
   for (const auto& name : known)
     if (policy == name) return {dtype_named(name), dtype_named(name)};
-  throw Error(cat("there is no precision policy '", policy, "'", did_you_mean(policy, known), "; policies are ", listed(known)));
+  throw Error(cat("there is no precision policy '", policy, "'", did_you_mean(policy, known), "; policies are ",
+                  listed(known)));
 }
 
 namespace {
@@ -65,7 +68,10 @@ Values call_layer(Scope& scope, const Layer& layer, std::span<const Value> input
     // The innermost layer says where; those around it add nothing.
     if (text.starts_with(path) || text.find(" (") < text.find(": ")) throw;
     std::string message = cat(path, " (", layer.name(), "): ", text);
-    for (const Value& input : inputs) message += cat("\n    input  ", input.shape(), "   from ", scope.graph()[input.node].scope.empty() ? scope.graph()[input.node].label : scope.graph()[input.node].scope);
+    for (const Value& input : inputs)
+      message += cat(
+          "\n    input  ", input.shape(), "   from ",
+          scope.graph()[input.node].scope.empty() ? scope.graph()[input.node].label : scope.graph()[input.node].scope);
     throw Error(message);
   }
   if (layer->masks()) {
@@ -76,7 +82,8 @@ Values call_layer(Scope& scope, const Layer& layer, std::span<const Value> input
     own.set_mask(outputs[0], {});
   }
   if (common.activity_regularizer && trace.training)
-    own.penalty((*common.activity_regularizer)->of(cast(outputs[0], DType::float32)) * (1.0 / static_cast<double>(std::max<std::int64_t>(1, trace.rows))));
+    own.penalty((*common.activity_regularizer)->of(cast(outputs[0], DType::float32)) *
+                (1.0 / static_cast<double>(std::max<std::int64_t>(1, trace.rows))));
   return outputs;
 }
 

@@ -9,7 +9,8 @@ namespace strata {
 
 Schema LossCommon::schema() {
   return Schema("loss", "What every loss takes.")
-      .arg("reduction", &LossCommon::reduction, "How the samples' losses become one number.", one_of({"sum_over_batch_size", "mean", "sum", "mean_with_sample_weight", "none"}))
+      .arg("reduction", &LossCommon::reduction, "How the samples' losses become one number.",
+           one_of({"sum_over_batch_size", "mean", "sum", "mean_with_sample_weight", "none"}))
       .arg("name", &LossCommon::name, "Its name in messages.")
       .arg("dtype", &LossCommon::dtype, "The dtype it computes in; float32 when empty.");
 }
@@ -23,7 +24,9 @@ Value aligned(Value weight, const Shape& values, const char* what) {
   while (shape.rank() < values.rank()) shape = shape.append(1);
   bool fits = shape.rank() == values.rank();
   for (int i = 0; fits && i < shape.rank(); ++i) fits = shape[i] == values[i] || shape[i] == 1;
-  if (!fits) throw Error(cat(what, " ", weight.shape(), " does not fit values of ", values, ": one number a sample, or one a step"));
+  if (!fits)
+    throw Error(
+        cat(what, " ", weight.shape(), " does not fit values of ", values, ": one number a sample, or one a step"));
   return reshape(weight, shape);
 }
 
@@ -32,18 +35,21 @@ Value aligned(Value weight, const Shape& values, const char* what) {
 std::pair<Value, Value> fitted(Value predicted, Value target, const std::string& name, Target kind) {
   const Shape &p = predicted.shape(), &t = target.shape();
   if (kind == Target::classes) {
-    if (t.rank() == p.rank() && t[-1] == 1 && t.without(-1) == p.without(-1)) return {predicted, reshape(target, t.without(-1))};
+    if (t.rank() == p.rank() && t[-1] == 1 && t.without(-1) == p.without(-1))
+      return {predicted, reshape(target, t.without(-1))};
     return {predicted, target};
   }
   if (kind == Target::any || p == t) return {predicted, target};
   if (p.rank() == t.rank() + 1 && p[-1] == 1 && p.without(-1) == t) return {predicted, reshape(target, p)};
   if (t.rank() == p.rank() + 1 && t[-1] == 1 && t.without(-1) == p) return {predicted, reshape(target, p)};
   throw Error(cat(name, " needs a target shaped as the prediction\n    predicted  ", p, "\n    target     ", t,
-                  "\n  they would broadcast silently; reshape the target, or give the last layer ", t.rank() ? t[-1] : 1, " units"));
+                  "\n  they would broadcast silently; reshape the target, or give the last layer ",
+                  t.rank() ? t[-1] : 1, " units"));
 }
 
 Reduced reduce_loss(Scope& scope, const Loss& loss, Value predicted, Value target, Value sample_weight, Value mask) {
-  const DType dtype = predicted.dtype() == DType::float64 || loss.common().dtype == "float64" ? DType::float64 : DType::float32;
+  const DType dtype =
+      predicted.dtype() == DType::float64 || loss.common().dtype == "float64" ? DType::float64 : DType::float32;
   predicted = cast(predicted, dtype);
   if (is_floating(target.dtype()) || loss->target() == Target::like_prediction) target = cast(target, dtype);
   std::tie(predicted, target) = fitted(predicted, target, loss.name(), loss->target());
@@ -82,7 +88,8 @@ namespace {
 
 bool one_number(const Type& predicted) { return predicted.shape.rank() > 0 && predicted.shape[-1] == 1; }
 bool class_numbers(const Type& predicted, const Type& target) {
-  return target.shape.rank() < predicted.shape.rank() || (target.shape.rank() > 0 && target.shape[-1] == 1 && predicted.shape[-1] > 1);
+  return target.shape.rank() < predicted.shape.rank() ||
+         (target.shape.rank() > 0 && target.shape[-1] == 1 && predicted.shape[-1] > 1);
 }
 
 }  // namespace

@@ -8,15 +8,20 @@ namespace strata {
 
 Schema OptimizerCommon::schema() {
   return Schema("optimizer", "What every optimizer takes.")
-      .arg("weight_decay", &OptimizerCommon::weight_decay, "Part of each weight taken off before the update, times the learning rate.", at_least(0))
+      .arg("weight_decay", &OptimizerCommon::weight_decay,
+           "Part of each weight taken off before the update, times the learning rate.", at_least(0))
       .arg("clipnorm", &OptimizerCommon::clipnorm, "Largest norm of each gradient.", above(0))
       .arg("global_clipnorm", &OptimizerCommon::global_clipnorm, "Largest norm of all gradients together.", above(0))
       .arg("clipvalue", &OptimizerCommon::clipvalue, "Largest size of each element of a gradient.", above(0))
-      .arg("use_ema", &OptimizerCommon::use_ema, "Whether to keep running averages of the weights, which replace them when training ends.")
+      .arg("use_ema", &OptimizerCommon::use_ema,
+           "Whether to keep running averages of the weights, which replace them when training ends.")
       .arg("ema_momentum", &OptimizerCommon::ema_momentum, "How much of the average stays at each step.", between(0, 1))
-      .arg("ema_overwrite_frequency", &OptimizerCommon::ema_overwrite_frequency, "Steps after which the averages replace the weights.", at_least(1))
-      .arg("loss_scale_factor", &OptimizerCommon::loss_scale_factor, "What the loss was multiplied by: gradients are divided by it.", above(0))
-      .arg("gradient_accumulation_steps", &OptimizerCommon::gradient_accumulation_steps, "Batches whose gradients are averaged for one update.", at_least(2))
+      .arg("ema_overwrite_frequency", &OptimizerCommon::ema_overwrite_frequency,
+           "Steps after which the averages replace the weights.", at_least(1))
+      .arg("loss_scale_factor", &OptimizerCommon::loss_scale_factor,
+           "What the loss was multiplied by: gradients are divided by it.", above(0))
+      .arg("gradient_accumulation_steps", &OptimizerCommon::gradient_accumulation_steps,
+           "Batches whose gradients are averaged for one update.", at_least(2))
       .arg("name", &OptimizerCommon::name, "Its name.");
 }
 
@@ -47,7 +52,10 @@ const FieldType& FieldTypeOf<Rate>::get() {
       const Rate& rate = *static_cast<const Rate*>(field);
       return rate.scheduled() ? write_part(rate.schedule()) : Config(rate.value());
     };
-    t.json_schema = [] { return Config(Config::Map{{"anyOf", Config(Config::List{field_type<double>().json_schema(), field_type<Schedule>().json_schema()})}}); };
+    t.json_schema = [] {
+      return Config(Config::Map{
+          {"anyOf", Config(Config::List{field_type<double>().json_schema(), field_type<Schedule>().json_schema()})}});
+    };
     return t;
   }();
   return type;
@@ -59,7 +67,8 @@ Value norm_of(std::span<const Trained> weights, std::size_t one, bool all) {
   Value squares;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!weights[i].gradient || (!all && i != one)) continue;
-    Value own = sum(square(cast(weights[i].gradient, weights[i].gradient.dtype() == DType::float64 ? DType::float64 : DType::float32)));
+    Value own = sum(square(
+        cast(weights[i].gradient, weights[i].gradient.dtype() == DType::float64 ? DType::float64 : DType::float32)));
     squares = squares ? squares + own : own;
   }
   return sqrt(squares);
@@ -95,7 +104,8 @@ void apply_optimizer(Scope& scope, const Optimizer& optimizer, std::span<const T
   Value step = scope.step();
   const std::int64_t parts = common.gradient_accumulation_steps.value_or(1);
   // Schedules count batches, also those whose gradients are only added up.
-  Value rate = optimizer->learning_rate().at(root, parts == 1 ? step : step * static_cast<double>(parts) + static_cast<double>(parts - 1));
+  Value rate = optimizer->learning_rate().at(
+      root, parts == 1 ? step : step * static_cast<double>(parts) + static_cast<double>(parts - 1));
   std::vector<Trained> trained(weights.begin(), weights.end());
   if (common.loss_scale_factor)
     for (Trained& one : trained)

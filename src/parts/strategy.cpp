@@ -25,7 +25,9 @@ const Strategy*& innermost() {
 
 }  // namespace
 
-StrategyScope::StrategyScope(Strategy strategy) : strategy_(std::move(strategy)), before_(innermost()) { innermost() = &strategy_; }
+StrategyScope::StrategyScope(Strategy strategy) : strategy_(std::move(strategy)), before_(innermost()) {
+  innermost() = &strategy_;
+}
 StrategyScope::~StrategyScope() { innermost() = before_; }
 const Strategy* StrategyScope::current() { return innermost(); }
 

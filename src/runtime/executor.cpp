@@ -9,24 +9,25 @@ namespace strata {
 struct Executor::Bound {
   const Plan* plan = nullptr;
   std::size_t replica = 0;
-  std::vector<std::shared_ptr<Buffer>> owned;        // constants, packs, feeds that must be copied
-  std::vector<void*> fixed;                          // by slot: its address, null for feeds and the arena
-  std::vector<void*> addresses;                      // by slot
-  std::vector<std::vector<void*>> inputs, outputs;   // by launch
+  std::vector<std::shared_ptr<Buffer>> owned;       // constants, packs, feeds that must be copied
+  std::vector<void*> fixed;                         // by slot: its address, null for feeds and the arena
+  std::vector<void*> addresses;                     // by slot
+  std::vector<std::vector<void*>> inputs, outputs;  // by launch
   std::vector<void*> workspaces;
   // Feeds in the order of the plan's map: {slot, {launch, input}…}.
   struct Feed {
     std::string name;
     int slot = -1;
-    void* copy = nullptr;                            // device memory of its own, when the host's cannot be used
+    void* copy = nullptr;  // device memory of its own, when the host's cannot be used
     std::vector<std::pair<int, std::size_t>> readers;
   };
   std::vector<Feed> feeds;
-  std::uint64_t version = 0;                         // of the store when packs were made
+  std::uint64_t version = 0;  // of the store when packs were made
   bool changes_states = false;
 };
 
-Executor::Executor(Backend& backend, std::vector<Device> devices, Store& store) : backend_(backend), devices_(std::move(devices)), store_(store) {
+Executor::Executor(Backend& backend, std::vector<Device> devices, Store& store)
+    : backend_(backend), devices_(std::move(devices)), store_(store) {
   arenas_.resize(devices_.size());
   for (const Device& device : devices_) streams_.push_back(backend_.stream(device));
   if (devices_.size() > 1) communicator_ = backend_.connect(devices_);
@@ -41,7 +42,8 @@ Executor::~Executor() = default;
 void Executor::reserve(std::size_t bytes) {
   if (bytes <= arena_bytes_) return;
   for (auto& arena : arenas_) arena.reset();
-  for (std::size_t r = 0; r < devices_.size(); ++r) arenas_[r] = backend_.allocate(devices_[r], bytes, "activations and workspace");
+  for (std::size_t r = 0; r < devices_.size(); ++r)
+    arenas_[r] = backend_.allocate(devices_[r], bytes, "activations and workspace");
   arena_bytes_ = bytes;
   for (auto& [_, known] : bound_) bind(*known);
 }
@@ -52,7 +54,8 @@ void Executor::bind(Bound& bound) {
   auto* arena = arenas_[bound.replica] ? static_cast<char*>(arenas_[bound.replica]->address) : nullptr;
   for (std::size_t s = 0; s < plan.slots.size(); ++s) {
     if (plan.slots[s].kind == Slot::Kind::arena) bound.addresses[s] = arena + plan.slots[s].offset;
-    if (plan.slots[s].kind == Slot::Kind::state) bound.addresses[s] = store_.address(plan.slots[s].name, static_cast<int>(bound.replica));
+    if (plan.slots[s].kind == Slot::Kind::state)
+      bound.addresses[s] = store_.address(plan.slots[s].name, static_cast<int>(bound.replica));
   }
   auto at = [&](int slot) { return slot < 0 ? nullptr : bound.addresses[static_cast<std::size_t>(slot)]; };
   for (std::size_t l = 0; l < plan.launches.size(); ++l) {
@@ -78,7 +81,8 @@ Executor::Bound& Executor::bound(const Plan& plan, std::size_t replica) {
     return made.fixed[slot] = made.owned.back()->address;
   };
   for (const auto& [slot, value] : plan.constants)
-    backend_.copy_in(own(static_cast<std::size_t>(slot), "a constant"), value.host_data(), value.bytes(), *streams_[replica]);
+    backend_.copy_in(own(static_cast<std::size_t>(slot), "a constant"), value.host_data(), value.bytes(),
+                     *streams_[replica]);
   for (std::size_t s = 0; s < plan.slots.size(); ++s)
     if (plan.slots[s].kind == Slot::Kind::packed) own(s, "a packed " + plan.slots[s].name);
   for (const auto& [name, slot] : plan.feeds) {
@@ -125,7 +129,8 @@ Status Executor::launch(const Plan& plan, Bound& bound, int index, bool changed,
   const PlannedLaunch& launch = plan.launches[l];
   if (launch.on_change && !changed) return Status::ok;
   if (launch.copy) {
-    backend_.copy(bound.outputs[l][0], bound.inputs[l][0], plan.slots[static_cast<std::size_t>(launch.outputs[0])].bytes, stream);
+    backend_.copy(bound.outputs[l][0], bound.inputs[l][0],
+                  plan.slots[static_cast<std::size_t>(launch.outputs[0])].bytes, stream);
     return Status::ok;
   }
   return launch.kernel->run({bound.inputs[l], bound.outputs[l], bound.workspaces[l], &stream});
@@ -138,7 +143,8 @@ RunResult Executor::run(const Plan& plan, std::span<const std::map<std::string, 
 
 RunResult Executor::run(std::span<const Plan> plans, std::span<const std::map<std::string, Tensor>> feeds) {
   const std::size_t replicas = devices_.size();
-  STRATA_CHECK(plans.size() == replicas && feeds.size() == replicas, plans.size(), " plans and ", feeds.size(), " feeds for ", replicas, " replicas");
+  STRATA_CHECK(plans.size() == replicas && feeds.size() == replicas, plans.size(), " plans and ", feeds.size(),
+               " feeds for ", replicas, " replicas");
   RunResult result;
   bool changes = false;
   for (std::size_t r = 0; r < replicas; ++r) {
@@ -153,7 +159,8 @@ RunResult Executor::run(std::span<const Plan> plans, std::span<const std::map<st
       while (given != feeds[r].end() && given->first != feed.name) ++given;
       STRATA_CHECK(given != feeds[r].end(), "feed ", feed.name, " of plan ", plans[r].name, " is not given");
       const Tensor& value = given->second;
-      STRATA_CHECK(value.type() == plans[r].slots[static_cast<std::size_t>(feed.slot)].type, "feed ", feed.name, " is ", value.type());
+      STRATA_CHECK(value.type() == plans[r].slots[static_cast<std::size_t>(feed.slot)].type, "feed ", feed.name, " is ",
+                   value.type());
       void* address = const_cast<void*>(value.type().bytes() ? value.host_data() : value.address());
       if (feed.copy) {
         backend_.copy_in(feed.copy, address, value.bytes(), *streams_[r]);
@@ -183,12 +190,14 @@ RunResult Executor::run(std::span<const Plan> plans, std::span<const std::map<st
     for (std::size_t r = 0; r < replicas; ++r) {
       streams_[r]->synchronize();
       const auto at = static_cast<std::size_t>(position_[r]);
-      STRATA_CHECK(at < plans[r].launches.size() && plans[r].launches[at].collective, "replica ", static_cast<int>(r), " has no exchange where replica 0 has one");
+      STRATA_CHECK(at < plans[r].launches.size() && plans[r].launches[at].collective, "replica ", static_cast<int>(r),
+                   " has no exchange where replica 0 has one");
       exchange_in_[r] = running_[r]->inputs[at][0];
       exchange_out_[r] = running_[r]->outputs[at][0];
     }
     const Type& type = plans[0].slots[static_cast<std::size_t>(plans[0].launches[first].inputs[0])].type;
-    if (communicator_->all_reduce(exchange_in_, exchange_out_, type) != Status::ok) return {Status::failed, false, position_[0]};
+    if (communicator_->all_reduce(exchange_in_, exchange_out_, type) != Status::ok)
+      return {Status::failed, false, position_[0]};
     for (std::size_t r = 0; r < replicas; ++r) ++position_[r];
   }
   if (plans[0].ok >= 0) {
@@ -199,7 +208,8 @@ RunResult Executor::run(std::span<const Plan> plans, std::span<const std::map<st
   for (std::size_t r = 0; r < replicas; ++r) {
     for (const Commit& commit : plans[r].commits) {
       if (commit.advance == Advance::if_ok && !result.committed) continue;
-      backend_.copy(running_[r]->addresses[static_cast<std::size_t>(commit.state)], running_[r]->addresses[static_cast<std::size_t>(commit.from)],
+      backend_.copy(running_[r]->addresses[static_cast<std::size_t>(commit.state)],
+                    running_[r]->addresses[static_cast<std::size_t>(commit.from)],
                     plans[r].slots[static_cast<std::size_t>(commit.state)].bytes, *streams_[r]);
     }
     streams_[r]->synchronize();
@@ -216,7 +226,9 @@ Tensor Executor::output(const Plan& plan, const std::string& name, int replica) 
   STRATA_CHECK(found != bound_.end(), "plan ", plan.name, " was not prepared");
   const Slot& place = plan.slots[static_cast<std::size_t>(slot->second)];
   Tensor value(place.type);
-  if (value.bytes()) backend_.copy_out(value.host_data(), found->second->addresses[static_cast<std::size_t>(slot->second)], value.bytes(), *streams_[static_cast<std::size_t>(replica)]);
+  if (value.bytes())
+    backend_.copy_out(value.host_data(), found->second->addresses[static_cast<std::size_t>(slot->second)],
+                      value.bytes(), *streams_[static_cast<std::size_t>(replica)]);
   return value;
 }
 

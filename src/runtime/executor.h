@@ -12,8 +12,8 @@ namespace strata {
 
 struct RunResult {
   Status status = Status::ok;
-  bool committed = true;                  // the step's checks held and its states changed
-  int launch = -1;                        // the one that failed
+  bool committed = true;  // the step's checks held and its states changed
+  int launch = -1;        // the one that failed
 };
 
 class Executor {
@@ -35,10 +35,10 @@ class Executor {
 
   Tensor output(const Plan& plan, const std::string& name, int replica = 0) const;  // copied to host memory
   std::size_t arena_bytes() const { return arena_bytes_; }
-  std::size_t allocated_bytes() const;    // on one device: arena, feeds, constants, packs (the Store is counted apart)
+  std::size_t allocated_bytes() const;  // on one device: arena, feeds, constants, packs (the Store is counted apart)
 
  private:
-  struct Bound;                           // a prepared plan's addresses on one replica
+  struct Bound;  // a prepared plan's addresses on one replica
   Bound& bound(const Plan& plan, std::size_t replica);
   void bind(Bound& bound);
   void reserve(std::size_t bytes);

@@ -38,7 +38,8 @@ void Store::place(Backend& backend, std::vector<Device> devices) {
   const bool host = backend.model(devices_[0]).host_memory;
   for (const auto& [path, variable] : variables_) {
     bool there = variable->copies.size() == devices_.size();
-    for (std::size_t r = 0; there && r < devices_.size(); ++r) there = variable->copies[r].device() == devices_[r] && host == host_side(variable->copies[r]);
+    for (std::size_t r = 0; there && r < devices_.size(); ++r)
+      there = variable->copies[r].device() == devices_[r] && host == host_side(variable->copies[r]);
     if (!there) materialize(*variable, values[path]);
   }
   ++version_;
@@ -64,7 +65,8 @@ void Store::share(const std::string& path, std::shared_ptr<Variable> variable) {
   if (backend_) {
     bool there = variable->copies.size() == devices_.size();
     for (std::size_t r = 0; there && r < devices_.size(); ++r) there = variable->copies[r].device() == devices_[r];
-    if (!there) throw Error(cat("state '", path, "' is shared with a model on other devices; compile both with one strategy"));
+    if (!there)
+      throw Error(cat("state '", path, "' is shared with a model on other devices; compile both with one strategy"));
   }
   variables_[path] = std::move(variable);
   ++version_;
@@ -89,7 +91,8 @@ Tensor Store::read(const std::string& path) const {
 void Store::write(const std::string& path, const Tensor& value) {
   const auto variable = find(path);
   if (!variable) throw Error(cat("there is no state '", path, "'"));
-  if (variable->type != value.type()) throw Error(cat("state '", path, "' is ", variable->type, ", the new value ", value.type()));
+  if (variable->type != value.type())
+    throw Error(cat("state '", path, "' is ", variable->type, ", the new value ", value.type()));
   for (Tensor& copy : variable->copies) {
     if (host_side(copy)) std::memcpy(copy.host_data(), value.host_data(), value.bytes());
     else backend_->copy_in(copy.address(), value.host_data(), value.bytes(), *stream_);
@@ -100,7 +103,8 @@ void Store::write(const std::string& path, const Tensor& value) {
 
 void* Store::address(const std::string& path, int replica) const {
   const auto variable = find(path);
-  STRATA_CHECK(variable && replica < static_cast<int>(variable->copies.size()), "state ", path, " has no copy ", replica);
+  STRATA_CHECK(variable && replica < static_cast<int>(variable->copies.size()), "state ", path, " has no copy ",
+               replica);
   return variable->copies[static_cast<std::size_t>(replica)].address();
 }
 

@@ -14,10 +14,10 @@ namespace strata {
 
 // One state. Models that share a layer share its Variables. The host copy and each replica's copy agree at step edges.
 struct Variable {
-  std::string name;                                   // within its owner, for messages
+  std::string name;  // within its owner, for messages
   Type type;
   bool trainable = false;
-  std::vector<Tensor> copies;                         // by replica, on its device; made by Store::place
+  std::vector<Tensor> copies;  // by replica, on its device; made by Store::place
 };
 
 class Store {
@@ -28,17 +28,17 @@ class Store {
 
   bool has(const std::string& path) const { return variables_.count(path) != 0; }
   const std::map<std::string, std::shared_ptr<Variable>>& variables() const { return variables_; }
-  std::shared_ptr<Variable> find(const std::string& path) const;      // null when absent
+  std::shared_ptr<Variable> find(const std::string& path) const;  // null when absent
   // A new variable with this value, or an existing (shared) one under a path of this store.
   std::shared_ptr<Variable> add(const std::string& path, const Tensor& value, bool trainable);
   void share(const std::string& path, std::shared_ptr<Variable> variable);
   void remove(const std::string& path);
 
-  Tensor read(const std::string& path) const;                         // replica 0's value, in host memory
-  void write(const std::string& path, const Tensor& value);           // to every replica; Error when the types differ
+  Tensor read(const std::string& path) const;                // replica 0's value, in host memory
+  void write(const std::string& path, const Tensor& value);  // to every replica; Error when the types differ
   void* address(const std::string& path, int replica) const;
-  std::size_t bytes() const;                                          // on one device
-  std::uint64_t version() const { return version_; }                  // changes whenever a value may have
+  std::size_t bytes() const;                          // on one device
+  std::uint64_t version() const { return version_; }  // changes whenever a value may have
   void changed() { ++version_; }
 
  private:

@@ -89,7 +89,8 @@ TEST_CASE("two replicas give one device's figures") {
   const strata::test::TemporaryFolder folder;
   std::ofstream(folder / "run.yaml") << run_file;
   const Ran one = run(folder, "train run.yaml --set compile.precision=float64");
-  const Ran two = run(folder, "train run.yaml --set compile.precision=float64 --set 'strategy={MirroredStrategy: {devices: cpu:2}}'");
+  const Ran two = run(
+      folder, "train run.yaml --set compile.precision=float64 --set 'strategy={MirroredStrategy: {devices: cpu:2}}'");
   CAPTURE(two.err);
   CHECK(two.code == 0);
   CHECK(two.out == one.out);
@@ -99,7 +100,8 @@ TEST_CASE("check, summary and plan look without training") {
   const strata::test::TemporaryFolder folder;
   std::ofstream(folder / "run.yaml") << run_file;
   CHECK(run(folder, "check run.yaml").out.find("run.yaml: good: 256 rows") == 0);
-  CHECK(run(folder, "summary run.yaml").out.find("Parameters: 195 (780 bytes), trainable 195, not trainable 0") != std::string::npos);
+  CHECK(run(folder, "summary run.yaml").out.find("Parameters: 195 (780 bytes), trainable 195, not trainable 0") !=
+        std::string::npos);
   const Ran plan = run(folder, "plan run.yaml --batch_size 8");
   CHECK(plan.code == 0);
   CHECK(plan.out.find("plan train 8 on cpu") == 0);

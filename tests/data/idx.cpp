@@ -69,23 +69,34 @@ TEST_CASE("what is wrong with a file is said, with both values") {
   const auto said = [&](const std::string& bytes, const std::string& label_bytes = labels) {
     plain(folder / "images", bytes);
     plain(folder / "labels", label_bytes);
-    std::string message = test::message_of([&] { (void)datasets::IDX{.images = folder / "images", .labels = folder / "labels"}.open(); });
-    for (std::size_t at; (at = message.find(folder.path() + "/")) != std::string::npos;) message.erase(at, folder.path().size() + 1);
+    std::string message =
+        test::message_of([&] { (void)datasets::IDX{.images = folder / "images", .labels = folder / "labels"}.open(); });
+    for (std::size_t at; (at = message.find(folder.path() + "/")) != std::string::npos;)
+      message.erase(at, folder.path().size() + 1);
     return message;
   };
   CHECK(said(images) == "(no error)");
   CHECK(said("PK\x03\x04").find("images: is no IDX file: it begins with bytes 80 75, not 0 0") == 0);
-  CHECK(said(header(9, {3})) == "images: its dtype code is 9; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read");
+  CHECK(said(header(9, {3})) ==
+        "images: its dtype code is 9; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read");
   CHECK(said(header(8, {})) == "images: has 0 axes; 1 to 8 can be read");
-  CHECK(said(images.substr(0, 20)) == "images: ends after 20 bytes, in the middle of the numbers; 8 more are announced");
+  CHECK(said(images.substr(0, 20)) ==
+        "images: ends after 20 bytes, in the middle of the numbers; 8 more are announced");
   CHECK(said(images.substr(0, 6)).find("images: ends after 6 bytes, in the middle of the header") == 0);
   CHECK(said(images + "x") == "images: goes on after the 28 bytes its header announces");
-  CHECK(said(header(8, {0xFFFFFFFF, 0xFFFFFFFF, 4})) == "images: announces more than 16.0 GiB of numbers: 4294967295 along axis 1 after 4294967295");
-  CHECK(said(header(8, {60000, 28, 28})).find("images: announces 47040000 bytes of numbers, but the file has only 16") == 0);
+  CHECK(said(header(8, {0xFFFFFFFF, 0xFFFFFFFF, 4})) ==
+        "images: announces more than 16.0 GiB of numbers: 4294967295 along axis 1 after 4294967295");
+  CHECK(
+      said(header(8, {60000, 28, 28})).find("images: announces 47040000 bytes of numbers, but the file has only 16") ==
+      0);
   CHECK(said(images, header(8, {2}) + std::string("\x00\x01", 2)) == "labels: 2 labels for 3 images in images");
   CHECK(said(images, images) == "labels: labels are one number a row, got [3, 2, 2]");
-  CHECK(test::message_of([&] { (void)datasets::IDX{.images = folder / "none"}.open(); }).find("none: there is no such file") != std::string::npos);
-  CHECK(test::message_of([&] { (void)datasets::IDX{.images = folder / "images", .labels = folder / "labels", .classes = 2}.open(); }) != "(no error)");
+  CHECK(test::message_of([&] {
+          (void)datasets::IDX{.images = folder / "none"}.open();
+        }).find("none: there is no such file") != std::string::npos);
+  CHECK(test::message_of([&] {
+          (void)datasets::IDX{.images = folder / "images", .labels = folder / "labels", .classes = 2}.open();
+        }) != "(no error)");
 }
 
 TEST_CASE("every bit flipped in a gzipped file is refused or read as something, never worse") {

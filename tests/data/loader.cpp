@@ -60,7 +60,8 @@ TEST_CASE("every row comes exactly once an epoch, whatever the batch size and re
   for (const int prefetch : {0, 1, 2, 5})
     for (const std::int64_t batch : {1, 3, 4, 10, 11, 64})
       for (const bool shuffle : {false, true}) {
-        Loader loader(numbered(11), {.batch_size = batch, .last_row = 11, .shuffle = shuffle, .seed = 5, .prefetch = prefetch});
+        Loader loader(numbered(11),
+                      {.batch_size = batch, .last_row = 11, .shuffle = shuffle, .seed = 5, .prefetch = prefetch});
         for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
           auto rows = rows_of(loader, epoch);
           std::sort(rows.begin(), rows.end());
@@ -87,7 +88,8 @@ TEST_CASE("a start in the middle goes on as the straight run") {
     const auto straight = rows_of(loader, 4);
     for (std::int64_t batch = 0; batch <= loader.batches(); ++batch) {
       const auto rest = rows_of(loader, 4, batch);
-      CHECK(rest == std::vector<std::int64_t>(straight.begin() + std::min<std::ptrdiff_t>(batch * 8, 50), straight.end()));
+      CHECK(rest ==
+            std::vector<std::int64_t>(straight.begin() + std::min<std::ptrdiff_t>(batch * 8, 50), straight.end()));
     }
   }
 }
@@ -97,8 +99,10 @@ TEST_CASE("a range of rows stands alone: the tail that validates") {
   CHECK(rows_of(loader, 0) == std::vector<std::int64_t>{7, 8, 9});
   Loader dropping(numbered(10), {.batch_size = 4, .last_row = 10, .drop_last = true});
   CHECK(rows_of(dropping, 0).size() == 8);
-  CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 4, .last_row = 11}); }) == "rows 0 to 11 are not all among the 10 rows of the data");
-  CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 0, .last_row = 10}); }) == "a batch has at least 1 row, got batch_size 0");
+  CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 4, .last_row = 11}); }) ==
+        "rows 0 to 11 are not all among the 10 rows of the data");
+  CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 0, .last_row = 10}); }) ==
+        "a batch has at least 1 row, got batch_size 0");
 }
 
 TEST_CASE("what goes wrong in the reading thread comes out of next()") {
@@ -124,7 +128,8 @@ TEST_CASE("a loader may go away in the middle of an epoch") {
 }
 
 TEST_CASE("synthetic data is a function of its seed and the row") {
-  const auto a = datasets::Synthetic{.rows = 10, .shape = {3}, .seed = 1}.open(), b = datasets::Synthetic{.rows = 1000, .shape = {3}, .seed = 1}.open(),
+  const auto a = datasets::Synthetic{.rows = 10, .shape = {3}, .seed = 1}.open(),
+             b = datasets::Synthetic{.rows = 1000, .shape = {3}, .seed = 1}.open(),
              c = datasets::Synthetic{.rows = 10, .shape = {3}, .seed = 2}.open();
   float x[3][3];
   std::int32_t y[3];
@@ -137,6 +142,8 @@ TEST_CASE("synthetic data is a function of its seed and the row") {
   CHECK(std::equal(x[0], x[0] + 3, x[1]));
   CHECK(y[0] == y[1]);
   CHECK(!std::equal(x[0], x[0] + 3, x[2]));
-  CHECK(test::message_of([] { (void)datasets::Arrays{.x = {Tensor(Type{{3, 2}, DType::float32})}, .y = {Tensor(Type{{4}, DType::int32})}}.open(); }) ==
-        "array 'y0' has 4 rows, 'x0' has 3");
+  CHECK(test::message_of([] {
+          (void)datasets::Arrays{.x = {Tensor(Type{{3, 2}, DType::float32})}, .y = {Tensor(Type{{4}, DType::int32})}}
+              .open();
+        }) == "array 'y0' has 4 rows, 'x0' has 3");
 }

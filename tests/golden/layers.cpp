@@ -25,8 +25,10 @@ void check_layer(const json& c) {
   Scope scope = t.scope();
   Values inputs;
   for (const auto& input : c["inputs"])
-    inputs.push_back(t.input("x" + std::to_string(inputs.size()), array_of(input), integers ? DType::int32 : DType::float64));
-  if (c.contains("mask") && !c["mask"].is_null()) scope.set_mask(inputs[0], t.input("mask", array_of(c["mask"]), DType::boolean));
+    inputs.push_back(
+        t.input("x" + std::to_string(inputs.size()), array_of(input), integers ? DType::int32 : DType::float64));
+  if (c.contains("mask") && !c["mask"].is_null())
+    scope.set_mask(inputs[0], t.input("mask", array_of(c["mask"]), DType::boolean));
   const Values outputs = call_layer(scope, layer, inputs, "layer");
   for (const auto& weight : c["weights"]) {
     const std::string path = path_of(t.trace, weight["name"]);
@@ -50,7 +52,8 @@ void check_layer(const json& c) {
     }
   const Values gradient = gradients(loss, wrt);
   const auto values = evaluate(t.graph, t.feeds);
-  for (std::size_t o = 0; o < c["outputs"].size(); ++o) CHECK(off(at(values, outputs[o]), array_of(c["outputs"][o])) < tolerance);
+  for (std::size_t o = 0; o < c["outputs"].size(); ++o)
+    CHECK(off(at(values, outputs[o]), array_of(c["outputs"][o])) < tolerance);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (c.contains("input_gradients") && !c["input_gradients"][i].is_null()) {
       const Array golden_gradient = array_of(c["input_gradients"][i]);

@@ -19,7 +19,8 @@ TEST_CASE("losses give Keras's values and gradients") {
       const Array target = array_of(c["y_true"]);
       Traced t(true, target.shape[0]);
       Scope scope = t.scope();
-      const Value p = t.input("p", array_of(c["y_pred"])), y = t.input("y", target, loss->target() == Target::classes ? DType::int32 : DType::float64);
+      const Value p = t.input("p", array_of(c["y_pred"])),
+                  y = t.input("y", target, loss->target() == Target::classes ? DType::int32 : DType::float64);
       const Value weight = c["sample_weight"].is_null() ? Value{} : t.input("w", array_of(c["sample_weight"]));
       const Value mask = c["mask"].is_null() ? Value{} : t.input("m", array_of(c["mask"]), DType::boolean);
       const Reduced reduced = reduce_loss(scope, loss, p, y, weight, mask);
@@ -51,7 +52,9 @@ TEST_CASE("metrics give Keras's figures over two updates") {
         Traced t(false, predicted.shape.rank() ? predicted.shape[0] : 1);
         Scope scope = t.scope();
         const Value p = t.input("p", predicted);
-        const Value y = alone ? p : t.input("y", array_of(update["y_true"]), metric->target() == Target::classes ? DType::int32 : DType::float64);
+        const Value y = alone ? p
+                              : t.input("y", array_of(update["y_true"]),
+                                        metric->target() == Target::classes ? DType::int32 : DType::float64);
         const Value w = update["sample_weight"].is_null() ? Value{} : t.input("w", array_of(update["sample_weight"]));
         const Values statistics = metric->statistics(scope, p, y, w);
         const auto values = evaluate(t.graph, t.feeds);
@@ -78,8 +81,10 @@ TEST_CASE("schedules and regularizers give Keras's values") {
     for (std::size_t i = 0; i < c["steps"].size(); ++i) {
       Traced t(true, 1);
       Scope scope = t.scope();
-      const Value rate = schedule->at(scope, t.input("step", Array(Shape{}, {c["steps"][i].get<double>()}), DType::int64));
-      CHECK(at(evaluate(t.graph, t.feeds), rate).data[0] == doctest::Approx(c["values"][i].get<double>()).epsilon(1e-6));
+      const Value rate =
+          schedule->at(scope, t.input("step", Array(Shape{}, {c["steps"][i].get<double>()}), DType::int64));
+      CHECK(at(evaluate(t.graph, t.feeds), rate).data[0] ==
+            doctest::Approx(c["values"][i].get<double>()).epsilon(1e-6));
     }
   }
   const json regularizers_file = golden("regularizers");
@@ -88,7 +93,8 @@ TEST_CASE("schedules and regularizers give Keras's values") {
     CAPTURE(name);
     const Regularizer regularizer = parts<Regularizer>().make(c["kind"], config_of(c["args"]));
     Traced t(true, 1);
-    const Value x = t.input("x", array_of(c["input"])), penalty = regularizer->of(x), gradient = gradients(penalty, std::span<const Value>(&x, 1))[0];
+    const Value x = t.input("x", array_of(c["input"])), penalty = regularizer->of(x),
+                gradient = gradients(penalty, std::span<const Value>(&x, 1))[0];
     const auto values = evaluate(t.graph, t.feeds);
     CHECK(at(values, penalty).data[0] == doctest::Approx(c["value"].get<double>()).epsilon(1e-6));
     CHECK(off(at(values, gradient), array_of(c["gradient"])) < 1e-6);
@@ -110,7 +116,8 @@ TEST_CASE("optimizers follow Keras for ten steps") {
       Scope scope = t.scope();
       std::vector<Trained> trained;
       std::vector<Array> weights;
-      for (const auto& initial : file["initial"]) weights.push_back(array_of(initial.contains("tensor") ? initial["tensor"] : initial));
+      for (const auto& initial : file["initial"])
+        weights.push_back(array_of(initial.contains("tensor") ? initial["tensor"] : initial));
       for (std::size_t w = 0; w < weights.size(); ++w) {
         Trained one;
         one.path = "w" + std::to_string(w);
@@ -134,15 +141,18 @@ TEST_CASE("optimizers follow Keras for ten steps") {
           const json& g = file["gradients"][s][w];
           const Array own = g.is_object() ? array_of(g) : Array(weights[w].shape, g.get<std::vector<double>>());
           if (sums[w].data.empty() || static_cast<std::int64_t>(s) % window == 0) sums[w] = Array(weights[w].shape);
-          for (std::size_t i = 0; i < own.data.size(); ++i) sums[w].data[i] += own.data[i] / static_cast<double>(window);
+          for (std::size_t i = 0; i < own.data.size(); ++i)
+            sums[w].data[i] += own.data[i] / static_cast<double>(window);
           t.feeds["g" + std::to_string(w)] = sums[w];
         }
         if ((static_cast<std::int64_t>(s) + 1) % window == 0) {
           const auto values = evaluate(t.graph, t.feeds);
-          for (const auto& next : t.graph.nexts()) t.feeds[t.graph[next.state].label] = at(values, t.graph.value(next.value));
+          for (const auto& next : t.graph.nexts())
+            t.feeds[t.graph[next.state].label] = at(values, t.graph.value(next.value));
         }
         for (std::size_t w = 0; w < weights.size(); ++w)
-          CHECK(off(t.feeds["w" + std::to_string(w)], Array(weights[w].shape, c["weights_after"][s][w].get<std::vector<double>>())) < 1e-6);
+          CHECK(off(t.feeds["w" + std::to_string(w)],
+                    Array(weights[w].shape, c["weights_after"][s][w].get<std::vector<double>>())) < 1e-6);
       }
       ++checked;
     } catch (const Error& error) {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "support/arrays.h"
 #include "strata/ops.h"
+#include "support/arrays.h"
 
 using namespace strata;
 
@@ -35,7 +35,8 @@ double weighed(const Built& b, const std::vector<std::vector<Array>>& values, st
   for (std::size_t o = 0; o < b.outputs.size(); ++o) {
     if (!b.outputs[o] || !is_floating(b.outputs[o].dtype())) continue;
     const Array weights = test::uniform(b.outputs[o].shape(), seed + o);
-    const Array& value = values[static_cast<std::size_t>(b.outputs[o].node)][static_cast<std::size_t>(b.outputs[o].output)];
+    const Array& value =
+        values[static_cast<std::size_t>(b.outputs[o].node)][static_cast<std::size_t>(b.outputs[o].output)];
     for (std::size_t i = 0; i < value.data.size(); ++i) total += weights.data[i] * value.data[i];
   }
   return total;
@@ -61,7 +62,8 @@ TEST_CASE("every op has a doc, a rule, a reference and examples") {
     CHECK(!op->doc.empty());
     if (!op->infer) continue;  // leaves
     CHECK((op->reference != nullptr));
-    if (op->traits.internal || name == "max_pool2d_gradient" || name == "lstm_gradient") continue;  // reached through their op
+    if (op->traits.internal || name == "max_pool2d_gradient" || name == "lstm_gradient")
+      continue;  // reached through their op
     REQUIRE((op->examples != nullptr));
     CHECK(!op->examples().empty());
   }
@@ -76,7 +78,9 @@ TEST_CASE("every op's gradient agrees with central differences, and the text of 
       auto b = built(example, 11);
       const auto values = evaluate(b->graph, b->feeds);
       for (const Value& output : b->outputs)
-        if (output) CHECK(values[static_cast<std::size_t>(output.node)][static_cast<std::size_t>(output.output)].shape == output.shape());
+        if (output)
+          CHECK(values[static_cast<std::size_t>(output.node)][static_cast<std::size_t>(output.output)].shape ==
+                output.shape());
       if (example.differentiable) {
         Value loss = weighed(*b, 77);
         Values wrt;
@@ -98,8 +102,12 @@ TEST_CASE("every op's gradient agrees with central differences, and the text of 
             const double below = weighed(*b, evaluate(b->graph, b->feeds), 77);
             b->feeds[label].data[i] = before;
             const double slope = (above - below) / (2 * h);
-            const double own = gradient ? at[static_cast<std::size_t>(gradient.node)][static_cast<std::size_t>(gradient.output)].data[i] : 0;
-            CHECK_MESSAGE(std::abs(slope - own) <= 2e-7 * std::max(1.0, std::abs(slope)), label << "[" << i << "]: " << own << ", differences give " << slope);
+            const double own =
+                gradient
+                    ? at[static_cast<std::size_t>(gradient.node)][static_cast<std::size_t>(gradient.output)].data[i]
+                    : 0;
+            CHECK_MESSAGE(std::abs(slope - own) <= 2e-7 * std::max(1.0, std::abs(slope)),
+                          label << "[" << i << "]: " << own << ", differences give " << slope);
           }
         }
       }
@@ -127,8 +135,10 @@ TEST_CASE("what an op decomposes into gives the same, and the same gradients") {
         const auto again = evaluate(b->graph, b->feeds);
         for (std::size_t o = 0; o < simpler.size(); ++o) {
           if (!simpler[o] || b->graph[n].types[o].dtype == DType::opaque) continue;
-          CHECK(test::difference(values[static_cast<std::size_t>(n)][o],
-                                 again[static_cast<std::size_t>(simpler[o].node)][static_cast<std::size_t>(simpler[o].output)]) < 1e-10);
+          CHECK(test::difference(
+                    values[static_cast<std::size_t>(n)][o],
+                    again[static_cast<std::size_t>(simpler[o].node)][static_cast<std::size_t>(simpler[o].output)]) <
+                1e-10);
         }
       }
     }

@@ -57,12 +57,14 @@ TEST_CASE("a good run file gives a built model, settings and options") {
 
 TEST_CASE("overrides come before reading and carry their origin") {
   CHECK(read_run_text(good, "run.yaml", {"fit.epochs=7"}).fit.epochs == 7);
-  CHECK(read_run_text(good, "run.yaml", {"model.layers.0.Dense.units=5"}).model->weights()[0].type.shape == Shape{8, 5});
+  CHECK(read_run_text(good, "run.yaml", {"model.layers.0.Dense.units=5"}).model->weights()[0].type.shape ==
+        Shape{8, 5});
   CHECK(read_run_text(good, "run.yaml", {"compile.optimizer=SGD"}).settings.optimizer.name() == "SGD");
   CHECK(said(good, {"fit.epochs=many"}) == "--set fit.epochs=many: fit: 'epochs' should be an integer, got many");
   CHECK(said(good, {"fit.epoch=3"}) == "--set fit.epoch=3: fit has no argument 'epoch'; did you mean 'epochs'?");
   CHECK(said(good, {"epochs"}) == "--set epochs: an override is written path=value, as in fit.epochs=3");
-  CHECK(said(good, {"model.layers.9.Dense=3"}) == "--set model.layers.9.Dense=3: '9' is no place in a list of 2 (counted from 0)");
+  CHECK(said(good, {"model.layers.9.Dense=3"}) ==
+        "--set model.layers.9.Dense=3: '9' is no place in a list of 2 (counted from 0)");
 }
 
 TEST_CASE("graphs by name: from, outputs, shared layers, nested models") {
@@ -87,7 +89,8 @@ data: {train: {Synthetic: {kind: noise}}}
   for (const auto& entry : file.model->weights()) paths.push_back(entry.path);
   CHECK(std::count(paths.begin(), paths.end(), "encoder/kernel") == 1);
   CHECK(std::count(paths.begin(), paths.end(), "head/dense/kernel") == 1);
-  const auto results = file.model->predict({Tensor(Type{{3, 4}, DType::float32}), Tensor(Type{{3, 4}, DType::float32})});
+  const auto results =
+      file.model->predict({Tensor(Type{{3, 4}, DType::float32}), Tensor(Type{{3, 4}, DType::float32})});
   REQUIRE(results.size() == 2);
   CHECK(results[0].shape() == Shape{3, 2});
   CHECK(results[1].shape() == Shape{3, 1});
@@ -96,29 +99,47 @@ data: {train: {Synthetic: {kind: noise}}}
 TEST_CASE("wrong run files are refused with place, reason and cure") {
   const auto wrong = [&](const std::string& from, const std::string& to) { return said(replaced(good, from, to)); };
   CHECK(wrong("version: 1", "version: 2") == "run.yaml:1:10: run file: 'version' must be between 1 and 1, got 2");
-  CHECK(wrong("version: 1\n", "") == "run.yaml:1:1: run file needs 'version' (an integer, between 1 and 1): The version of this format: 1.");
+  CHECK(wrong("version: 1\n", "") ==
+        "run.yaml:1:1: run file needs 'version' (an integer, between 1 and 1): The version of this format: 1.");
   CHECK(wrong("fit:", "fti:") == "run.yaml:15:1: run file has no argument 'fti'; did you mean 'fit'?");
   CHECK(wrong("units: 6", "unit: 6") == "run.yaml:7:15: Dense has no argument 'unit'; did you mean 'units'?");
   CHECK(wrong("units: 6", "units: six") == "run.yaml:7:22: Dense: 'units' should be an integer, got six");
   CHECK(wrong("units: 6", "units: 0") == "run.yaml:7:22: Dense: 'units' must be at least 1, got 0");
-  CHECK(wrong("units: 6", "units: 010") == "run.yaml:7:22: Dense: 'units' should be an integer, got 010; a number does not begin with 0; write 10");
-  CHECK(wrong("- Dense: {units: 3", "- Dens: {units: 3") == "run.yaml:8:7: there is no layer 'Dens'; did you mean 'Dense'?");
-  CHECK(wrong("activation: relu", "activation: rleu") == "run.yaml:7:37: there is no layer 'rleu'; did you mean 'relu'?");
+  CHECK(wrong("units: 6", "units: 010") ==
+        "run.yaml:7:22: Dense: 'units' should be an integer, got 010; a number does not begin with 0; write 10");
+  CHECK(wrong("- Dense: {units: 3", "- Dens: {units: 3") ==
+        "run.yaml:8:7: there is no layer 'Dens'; did you mean 'Dense'?");
+  CHECK(wrong("activation: relu", "activation: rleu") ==
+        "run.yaml:7:37: there is no layer 'rleu'; did you mean 'relu'?");
   CHECK(wrong("Adam", "Adma") == "run.yaml:10:15: there is no optimizer 'Adma'; did you mean 'Adam'?");
-  CHECK(wrong("learning_rate: 1e-2", "learning_rate: fast") == "run.yaml:10:37: there is no schedule 'fast'; there are CosineDecay, ExponentialDecay, InverseTimeDecay and PolynomialDecay");
-  CHECK(wrong("learning_rate: 1e-2", "lr: 1e-2") == "run.yaml:10:22: Adam has no argument 'lr'; it takes learning_rate, beta_1, beta_2, epsilon and amsgrad");
-  CHECK(wrong("from_logits: true", "from_logits: yes") == "run.yaml:11:55: SparseCategoricalCrossentropy: 'from_logits' should be true or false, got yes; write true");
+  CHECK(wrong("learning_rate: 1e-2", "learning_rate: fast") ==
+        "run.yaml:10:37: there is no schedule 'fast'; there are CosineDecay, ExponentialDecay, InverseTimeDecay and "
+        "PolynomialDecay");
+  CHECK(wrong("learning_rate: 1e-2", "lr: 1e-2") ==
+        "run.yaml:10:22: Adam has no argument 'lr'; it takes learning_rate, beta_1, beta_2, epsilon and amsgrad");
+  CHECK(wrong("from_logits: true", "from_logits: yes") ==
+        "run.yaml:11:55: SparseCategoricalCrossentropy: 'from_logits' should be true or false, got yes; write true");
   CHECK(wrong("[accuracy]", "[acuracy]") == "run.yaml:12:13: there is no metric 'acuracy'; did you mean 'accuracy'?");
   CHECK(wrong("batch_size: 16", "batch_size: 0") == "run.yaml:15:19: fit: 'batch_size' must be at least 1, got 0");
-  CHECK(wrong("shape: [8]}}\n  layers", "shape: [8, -1]}}\n  layers") == "run.yaml:5:27: input: 'shape' must be at least 0, got -1");
-  CHECK(wrong("  layers:", "  layer:").find("run.yaml:6:3: model has no argument 'layer'; did you mean 'layers'?") == 0);
-  CHECK(wrong("{Synthetic: {rows: 64,", "{Synthetc: {rows: 64,") == "run.yaml:14:11: there is no dataset 'Synthetc'; did you mean 'Synthetic'?");
-  CHECK(wrong("name: tiny", "name: a/b") == "run.yaml:2:7: name 'a/b' cannot be a directory's; leave out '/' and a leading '.'");
-  CHECK(wrong("name: logits}", "name: logits, from: hiden}") == "run.yaml:8:45: 'from' names hiden, but nothing above has that name; did you mean 'hidden'?; named are hidden and x");
+  CHECK(wrong("shape: [8]}}\n  layers", "shape: [8, -1]}}\n  layers") ==
+        "run.yaml:5:27: input: 'shape' must be at least 0, got -1");
+  CHECK(wrong("  layers:", "  layer:").find("run.yaml:6:3: model has no argument 'layer'; did you mean 'layers'?") ==
+        0);
+  CHECK(wrong("{Synthetic: {rows: 64,", "{Synthetc: {rows: 64,") ==
+        "run.yaml:14:11: there is no dataset 'Synthetc'; did you mean 'Synthetic'?");
+  CHECK(wrong("name: tiny", "name: a/b") ==
+        "run.yaml:2:7: name 'a/b' cannot be a directory's; leave out '/' and a leading '.'");
+  CHECK(wrong("name: logits}", "name: logits, from: hiden}") ==
+        "run.yaml:8:45: 'from' names hiden, but nothing above has that name; did you mean 'hidden'?; named are hidden "
+        "and x");
   CHECK(wrong("name: logits", "name: hidden") == "run.yaml:8:7: the name 'hidden' is taken; give this layer another");
-  CHECK(wrong("    - Dense: {units: 3, name: logits}", "    - Dense: {units: 3}\n      Dropout: {rate: 0.1}").find("layer should be one layer, but has two names: 'Dense' (8:7) and 'Dropout' (9:7)") != std::string::npos);
-  CHECK(wrong("optimizer: {Adam: {learning_rate: 1e-2}}", "optimizer: {Adam: {learning_rate: 1e-2, clipnorm: -1}}").find("'clipnorm' must be above 0, got -1") != std::string::npos);
-  CHECK(wrong("  loss: {SparseCategoricalCrossentropy: {from_logits: true}}\n", "") == "run.yaml:10:3: compile needs 'loss': what is to be made small");
+  CHECK(wrong("    - Dense: {units: 3, name: logits}", "    - Dense: {units: 3}\n      Dropout: {rate: 0.1}")
+            .find("layer should be one layer, but has two names: 'Dense' (8:7) and 'Dropout' (9:7)") !=
+        std::string::npos);
+  CHECK(wrong("optimizer: {Adam: {learning_rate: 1e-2}}", "optimizer: {Adam: {learning_rate: 1e-2, clipnorm: -1}}")
+            .find("'clipnorm' must be above 0, got -1") != std::string::npos);
+  CHECK(wrong("  loss: {SparseCategoricalCrossentropy: {from_logits: true}}\n", "") ==
+        "run.yaml:10:3: compile needs 'loss': what is to be made small");
   CHECK(said("- a\n") == "run.yaml:1:1: a run file is a map: version, model, compile, data, fit; got [a]");
 }
 
@@ -127,7 +148,8 @@ TEST_CASE("all mistakes come at once, sorted by place") {
   text = replaced(text, "Adam", "Adma");
   text = replaced(text, "epochs: 2", "epochs: -2");
   const std::string message = said(text);
-  const auto first = message.find("run.yaml:7:15"), second = message.find("run.yaml:10:15"), third = message.find("run.yaml:15:");
+  const auto first = message.find("run.yaml:7:15"), second = message.find("run.yaml:10:15"),
+             third = message.find("run.yaml:15:");
   CHECK(first != std::string::npos);
   CHECK(second != std::string::npos);
   CHECK(first < second);
@@ -136,6 +158,9 @@ TEST_CASE("all mistakes come at once, sorted by place") {
 
 TEST_CASE("a layer that does not fit is named with its shapes") {
   CHECK(said(replaced(good, "shape: [8]}}", "shape: [4, 4]}}")) == "(no error)");
-  const std::string conv = replaced(good, "Dense: {units: 6, activation: relu, name: hidden}", "Conv2D: {filters: 2, kernel_size: 3, name: conv}");
-  CHECK(said(conv) == "run.yaml:7:7: conv (Conv2D): takes images [batch, height, width, channels], got [1, 8]\n    input  [1, 8]   from x");
+  const std::string conv = replaced(good, "Dense: {units: 6, activation: relu, name: hidden}",
+                                    "Conv2D: {filters: 2, kernel_size: 3, name: conv}");
+  CHECK(said(conv) ==
+        "run.yaml:7:7: conv (Conv2D): takes images [batch, height, width, channels], got [1, 8]\n    input  [1, 8]   "
+        "from x");
 }

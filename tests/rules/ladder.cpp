@@ -24,7 +24,8 @@ constexpr Rung ladder_rungs[] = {
     {1, "src/base", "error"},
     {2, "src/core", "shape dtype tensor device"},
     {3, "src/schema", "config schema part"},
-    {4, "src/graph", "graph ops step scope initializer regularizer constraint precision"},  // the language parts are written in
+    {4, "src/graph",
+     "graph ops step scope initializer regularizer constraint precision"},  // the language parts are written in
     {5, "src/parts layers strategies",
      "layer loss metric optimizer schedule strategy callback dataset layers "
      "strategies optimizers losses metrics schedules initializers regularizers constraints callbacks datasets"},

@@ -11,14 +11,16 @@
 using namespace strata;
 
 TEST_CASE("every configuration takes two steps") {
-  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist")) return test::skip("dataset-fashion-mnist is not installed");
+  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
+    return test::skip("dataset-fashion-mnist is not installed");
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(STRATA_SOURCE_DIR "/configs")) {
     if (entry.path().extension() != ".yaml") continue;
     ++seen;
     const std::string path = entry.path().string();
     CAPTURE(path);
-    RunFile file = read_run_file(path, {"fit.epochs=1", "fit.steps_per_epoch=2", "fit.validation_steps=1", "fit.verbose=none"});
+    RunFile file =
+        read_run_file(path, {"fit.epochs=1", "fit.steps_per_epoch=2", "fit.validation_steps=1", "fit.verbose=none"});
     FitOptions options = file.fit_options();
     options.directory.clear();
     const History history = file.model->fit(file.data.train, options);

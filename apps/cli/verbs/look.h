@@ -11,7 +11,8 @@ struct Check {
   std::vector<std::string> set = {};
   static Schema schema() {
     return Schema("check", "Everything but the run: reads the file, opens the data, makes the plans.")
-        .arg("run_file", &Check::run_file, "The run file.", not_empty()).arg("set", &Check::set, "An override; may be given several times.");
+        .arg("run_file", &Check::run_file, "The run file.", not_empty())
+        .arg("set", &Check::set, "An override; may be given several times.");
   }
   int run(std::ostream& out) const;
 };
@@ -21,7 +22,8 @@ struct Summary {
   std::vector<std::string> set = {};
   static Schema schema() {
     return Schema("summary", "The table of layers, shapes and parameters.")
-        .arg("run_file", &Summary::run_file, "The run file.", not_empty()).arg("set", &Summary::set, "An override; may be given several times.");
+        .arg("run_file", &Summary::run_file, "The run file.", not_empty())
+        .arg("set", &Summary::set, "An override; may be given several times.");
   }
   int run(std::ostream& out) const;
 };
@@ -32,8 +34,10 @@ struct Plan {
   std::vector<std::string> set = {};
   static Schema schema() {
     return Schema("plan", "The compiled step: every launch, where each array lies, the memory to the byte.")
-        .arg("run_file", &Plan::run_file, "The run file.", not_empty()).arg("mode", &Plan::mode, "Which step.", one_of({"train", "predict"}))
-        .arg("batch_size", &Plan::batch_size, "Rows; the run file's when 0.", at_least(0)).arg("set", &Plan::set, "An override; may be given several times.");
+        .arg("run_file", &Plan::run_file, "The run file.", not_empty())
+        .arg("mode", &Plan::mode, "Which step.", one_of({"train", "predict"}))
+        .arg("batch_size", &Plan::batch_size, "Rows; the run file's when 0.", at_least(0))
+        .arg("set", &Plan::set, "An override; may be given several times.");
   }
   int run(std::ostream& out) const;
 };
@@ -42,7 +46,10 @@ struct Describe {
   std::string kind = {}, name = {};
   static Schema schema() {
     return Schema("describe", "The manual: strata describe layer Conv2D, or strata describe layer for their names.")
-        .arg("kind", &Describe::kind, "layer, optimizer, loss, metric, schedule, initializer, regularizer, constraint, callback, dataset or strategy.").arg("name", &Describe::name, "Which of them.");
+        .arg("kind", &Describe::kind,
+             "layer, optimizer, loss, metric, schedule, initializer, regularizer, constraint, callback, dataset or "
+             "strategy.")
+        .arg("name", &Describe::name, "Which of them.");
   }
   int run(std::ostream& out) const;
 };

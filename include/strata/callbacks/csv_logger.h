@@ -13,9 +13,14 @@ struct CSVLogger {
   std::vector<std::string> columns = {};
 
   static Schema schema() {
-    return Schema("CSVLogger", "Writes each epoch's figures as a row: epoch (from 0), then the figures by name; NA where one is missing.")
-        .arg("filename", &CSVLogger::filename, "The file; log.csv in the run's directory when empty.").arg("separator", &CSVLogger::separator, "Between the columns.").arg("append", &CSVLogger::append, "Whether to go on with a file that is there.")
-        .keeps("columns", &CSVLogger::columns).example(+[] { return CSVLogger{.filename = "log.csv"}; });
+    return Schema("CSVLogger",
+                  "Writes each epoch's figures as a row: epoch (from 0), then the figures by name; NA where one is "
+                  "missing.")
+        .arg("filename", &CSVLogger::filename, "The file; log.csv in the run's directory when empty.")
+        .arg("separator", &CSVLogger::separator, "Between the columns.")
+        .arg("append", &CSVLogger::append, "Whether to go on with a file that is there.")
+        .keeps("columns", &CSVLogger::columns)
+        .example(+[] { return CSVLogger{.filename = "log.csv"}; });
   }
   void on_fit_begin(Training& t);  // Error: the file cannot be written
   void on_epoch_end(Training& t);

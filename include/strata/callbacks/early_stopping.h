@@ -21,11 +21,17 @@ struct EarlyStopping {
 
   static Schema schema() {
     return Schema("EarlyStopping", "Stops training when a figure has not got better for some epochs.")
-        .arg("monitor", &EarlyStopping::monitor, "The figure.").arg("min_delta", &EarlyStopping::min_delta, "What counts as better: a change of more than this.", at_least(0))
-        .arg("patience", &EarlyStopping::patience, "Epochs without betterment before it stops.", at_least(0)).arg("mode", &EarlyStopping::mode, "Which way is better.", one_of({"auto", "min", "max"}))
-        .arg("baseline", &EarlyStopping::baseline, "A value that must be bettered as well.").arg("restore_best_weights", &EarlyStopping::restore_best_weights, "Whether to end with the best epoch's weights.")
+        .arg("monitor", &EarlyStopping::monitor, "The figure.")
+        .arg("min_delta", &EarlyStopping::min_delta, "What counts as better: a change of more than this.", at_least(0))
+        .arg("patience", &EarlyStopping::patience, "Epochs without betterment before it stops.", at_least(0))
+        .arg("mode", &EarlyStopping::mode, "Which way is better.", one_of({"auto", "min", "max"}))
+        .arg("baseline", &EarlyStopping::baseline, "A value that must be bettered as well.")
+        .arg("restore_best_weights", &EarlyStopping::restore_best_weights,
+             "Whether to end with the best epoch's weights.")
         .arg("start_from_epoch", &EarlyStopping::start_from_epoch, "Epochs to let pass first.", at_least(0))
-        .keeps("best", &EarlyStopping::best).keeps("best_epoch", &EarlyStopping::best_epoch).keeps("wait", &EarlyStopping::wait)
+        .keeps("best", &EarlyStopping::best)
+        .keeps("best_epoch", &EarlyStopping::best_epoch)
+        .keeps("wait", &EarlyStopping::wait)
         .example(+[] { return EarlyStopping{.patience = 3}; });
   }
 
@@ -50,7 +56,8 @@ struct EarlyStopping {
       return;
     }
     if (wait >= patience && t.epoch() > 0)
-      t.stop(cat("EarlyStopping: ", monitor, " has not got better since epoch ", best_epoch + 1, " (", best, "); stopped after epoch ", t.epoch() + 1));
+      t.stop(cat("EarlyStopping: ", monitor, " has not got better since epoch ", best_epoch + 1, " (", best,
+                 "); stopped after epoch ", t.epoch() + 1));
   }
   void on_fit_end(Training& t) {
     if (restore_best_weights && !best_weights.empty()) t.restore(best_weights);

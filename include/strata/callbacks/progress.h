@@ -13,7 +13,9 @@ struct ProgressBar {
 
   static Schema schema() {
     return Schema("ProgressBar", "Shows how training goes, on stderr. fit() adds one by itself.")
-        .arg("verbose", &ProgressBar::verbose, "bar: redrawn in place; line: one line an epoch; auto: a bar on a terminal, lines elsewhere.", one_of({"auto", "bar", "line", "none"}))
+        .arg("verbose", &ProgressBar::verbose,
+             "bar: redrawn in place; line: one line an epoch; auto: a bar on a terminal, lines elsewhere.",
+             one_of({"auto", "bar", "line", "none"}))
         .example(+[] { return ProgressBar{.verbose = "line"}; });
   }
   void on_epoch_begin(Training& t);
@@ -23,7 +25,11 @@ struct ProgressBar {
 
 // Fails the run as soon as the loss is not a finite number.
 struct TerminateOnNaN {
-  static Schema schema() { return Schema("TerminateOnNaN", "Stops as soon as the loss is no finite number.").example(+[] { return TerminateOnNaN{}; }); }
+  static Schema schema() {
+    return Schema("TerminateOnNaN", "Stops as soon as the loss is no finite number.").example(+[] {
+      return TerminateOnNaN{};
+    });
+  }
   void on_step_end(Training& t);
 };
 

@@ -21,11 +21,20 @@ struct ReduceLROnPlateau {
   std::int64_t wait = 0, cooling = 0;
 
   static Schema schema() {
-    return Schema("ReduceLROnPlateau", "Multiplies the learning rate by a factor when a figure has not got better for some epochs.")
-        .arg("monitor", &ReduceLROnPlateau::monitor, "The figure.").arg("factor", &ReduceLROnPlateau::factor, "The factor.", from_up_to(0, 1)).arg("patience", &ReduceLROnPlateau::patience, "Epochs without betterment.", at_least(0))
-        .arg("mode", &ReduceLROnPlateau::mode, "Which way is better.", one_of({"auto", "min", "max"})).arg("min_delta", &ReduceLROnPlateau::min_delta, "What counts as better: a change of more than this.", at_least(0))
-        .arg("cooldown", &ReduceLROnPlateau::cooldown, "Epochs to let pass after lowering.", at_least(0)).arg("min_lr", &ReduceLROnPlateau::min_lr, "The least rate.", at_least(0))
-        .keeps("best", &ReduceLROnPlateau::best).keeps("begun", &ReduceLROnPlateau::begun).keeps("wait", &ReduceLROnPlateau::wait).keeps("cooling", &ReduceLROnPlateau::cooling)
+    return Schema("ReduceLROnPlateau",
+                  "Multiplies the learning rate by a factor when a figure has not got better for some epochs.")
+        .arg("monitor", &ReduceLROnPlateau::monitor, "The figure.")
+        .arg("factor", &ReduceLROnPlateau::factor, "The factor.", from_up_to(0, 1))
+        .arg("patience", &ReduceLROnPlateau::patience, "Epochs without betterment.", at_least(0))
+        .arg("mode", &ReduceLROnPlateau::mode, "Which way is better.", one_of({"auto", "min", "max"}))
+        .arg("min_delta", &ReduceLROnPlateau::min_delta, "What counts as better: a change of more than this.",
+             at_least(0))
+        .arg("cooldown", &ReduceLROnPlateau::cooldown, "Epochs to let pass after lowering.", at_least(0))
+        .arg("min_lr", &ReduceLROnPlateau::min_lr, "The least rate.", at_least(0))
+        .keeps("best", &ReduceLROnPlateau::best)
+        .keeps("begun", &ReduceLROnPlateau::begun)
+        .keeps("wait", &ReduceLROnPlateau::wait)
+        .keeps("cooling", &ReduceLROnPlateau::cooling)
         .example(+[] { return ReduceLROnPlateau{.factor = 0.5, .patience = 2}; });
   }
   void on_epoch_end(Training& t) {

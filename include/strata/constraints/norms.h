@@ -15,7 +15,8 @@ struct MaxNorm {
   Ints axis = 0;
   static Schema schema() {
     return Schema("MaxNorm", "Weights whose norm along an axis is larger are scaled down.")
-        .arg("max_value", &MaxNorm::max_value, "The largest norm.", at_least(0)).arg("axis", &MaxNorm::axis, "Along which axes.")
+        .arg("max_value", &MaxNorm::max_value, "The largest norm.", at_least(0))
+        .arg("axis", &MaxNorm::axis, "Along which axes.")
         .example(+[] { return MaxNorm{.max_value = 0.5}; });
   }
   Value apply(Value w) const {
@@ -26,7 +27,11 @@ struct MaxNorm {
 
 struct UnitNorm {
   Ints axis = 0;
-  static Schema schema() { return Schema("UnitNorm", "The norm along an axis is 1.").arg("axis", &UnitNorm::axis, "Along which axes.").example(+[] { return UnitNorm{}; }); }
+  static Schema schema() {
+    return Schema("UnitNorm", "The norm along an axis is 1.")
+        .arg("axis", &UnitNorm::axis, "Along which axes.")
+        .example(+[] { return UnitNorm{}; });
+  }
   Value apply(Value w) const { return w / (norms(w, axis) + tiny); }
 };
 
@@ -35,8 +40,10 @@ struct MinMaxNorm {
   Ints axis = 0;
   static Schema schema() {
     return Schema("MinMaxNorm", "The norm along an axis is drawn between two bounds.")
-        .arg("min_value", &MinMaxNorm::min_value, "The least norm.", at_least(0)).arg("max_value", &MinMaxNorm::max_value, "The largest.", at_least(0))
-        .arg("rate", &MinMaxNorm::rate, "How much of the way: 1 is all of it.", between(0, 1)).arg("axis", &MinMaxNorm::axis, "Along which axes.")
+        .arg("min_value", &MinMaxNorm::min_value, "The least norm.", at_least(0))
+        .arg("max_value", &MinMaxNorm::max_value, "The largest.", at_least(0))
+        .arg("rate", &MinMaxNorm::rate, "How much of the way: 1 is all of it.", between(0, 1))
+        .arg("axis", &MinMaxNorm::axis, "Along which axes.")
         .example(+[] { return MinMaxNorm{.min_value = 0.5, .rate = 0.5}; });
   }
   Value apply(Value w) const {
@@ -46,7 +53,9 @@ struct MinMaxNorm {
 };
 
 struct NonNeg {
-  static Schema schema() { return Schema("NonNeg", "Negative weights become 0.").example(+[] { return NonNeg{}; }); }
+  static Schema schema() {
+    return Schema("NonNeg", "Negative weights become 0.").example(+[] { return NonNeg{}; });
+  }
   Value apply(Value w) const { return relu(w); }
 };
 

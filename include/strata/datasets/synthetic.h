@@ -13,9 +13,14 @@ struct Synthetic {
   std::string kind = "blobs";
   std::int64_t seed = 0;
   static Schema schema() {
-    return Schema("Synthetic", "Made-up data. blobs: a cloud around a centre for each class; regression: a smooth function of the input with noise; noise: nothing to learn.")
-        .arg("rows", &Synthetic::rows, "How many rows.", at_least(0)).arg("shape", &Synthetic::shape, "Shape of a row.").arg("classes", &Synthetic::classes, "Classes, or numbers to predict for regression.", at_least(1))
-        .arg("kind", &Synthetic::kind, "What it is.", one_of({"blobs", "regression", "noise"})).arg("seed", &Synthetic::seed, "Another seed, other data.")
+    return Schema("Synthetic",
+                  "Made-up data. blobs: a cloud around a centre for each class; regression: a smooth function of the "
+                  "input with noise; noise: nothing to learn.")
+        .arg("rows", &Synthetic::rows, "How many rows.", at_least(0))
+        .arg("shape", &Synthetic::shape, "Shape of a row.")
+        .arg("classes", &Synthetic::classes, "Classes, or numbers to predict for regression.", at_least(1))
+        .arg("kind", &Synthetic::kind, "What it is.", one_of({"blobs", "regression", "noise"}))
+        .arg("seed", &Synthetic::seed, "Another seed, other data.")
         .example(+[] { return Synthetic{.rows = 20}; });
   }
   std::shared_ptr<const Reader> open() const;

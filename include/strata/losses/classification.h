@@ -37,8 +37,10 @@ struct SparseCategoricalCrossentropy {
   std::int64_t axis = -1;
   static constexpr Target target = Target::classes;
   static Schema schema() {
-    return Schema("SparseCategoricalCrossentropy", "-log of the probability of the class, for targets that are class numbers.")
-        .arg("from_logits", &SparseCategoricalCrossentropy::from_logits, "Whether predictions are logits, not probabilities.")
+    return Schema("SparseCategoricalCrossentropy",
+                  "-log of the probability of the class, for targets that are class numbers.")
+        .arg("from_logits", &SparseCategoricalCrossentropy::from_logits,
+             "Whether predictions are logits, not probabilities.")
         .arg("ignore_class", &SparseCategoricalCrossentropy::ignore_class, "Samples of this class do not count.")
         .arg("axis", &SparseCategoricalCrossentropy::axis, "The axis of the classes.")
         .example(+[] { return SparseCategoricalCrossentropy{.from_logits = true}; })
@@ -49,12 +51,15 @@ struct SparseCategoricalCrossentropy {
     if (!is_integer(labels.dtype())) labels = cast(labels, DType::int32);
     const std::int64_t classes = x.shape()[-1];
     if (!(labels.shape() == x.shape().without(-1)))
-      throw Error(cat("SparseCategoricalCrossentropy needs one class number for each prediction\n    predicted  ", predicted.shape(), "\n    target     ", labels.shape(),
+      throw Error(cat("SparseCategoricalCrossentropy needs one class number for each prediction\n    predicted  ",
+                      predicted.shape(), "\n    target     ", labels.shape(),
                       "\n  for one-hot targets take CategoricalCrossentropy"));
-    Value inside = logical_and(greater_equal(labels, full_like(labels, 0)), less(labels, full_like(labels, static_cast<double>(classes))));
+    Value inside = logical_and(greater_equal(labels, full_like(labels, 0)),
+                               less(labels, full_like(labels, static_cast<double>(classes))));
     if (ignore_class) inside = logical_or(inside, equal(labels, full_like(labels, static_cast<double>(*ignore_class))));
     s.check(reduce_all(inside), cat("a label is outside [0, ", classes, ")"));
-    return softmax_cross_entropy(from_logits ? x : log(safe_probabilities(x, -1)), labels);
+    if (from_logits) return softmax_cross_entropy(x, labels);
+    return negate(reduce_sum(log(safe_probabilities(x, -1)) * one_hot(labels, classes, x.dtype()), {-1}));
   }
   Value counted(Scope&, Value labels) const {
     if (!ignore_class) return {};
@@ -69,13 +74,15 @@ struct CategoricalCrossentropy {
   static Schema schema() {
     return Schema("CategoricalCrossentropy", "-log of the probability of the class, for one-hot targets.")
         .arg("from_logits", &CategoricalCrossentropy::from_logits, "Whether predictions are logits, not probabilities.")
-        .arg("label_smoothing", &CategoricalCrossentropy::label_smoothing, "How much of each target is spread over all classes.", between(0, 1))
+        .arg("label_smoothing", &CategoricalCrossentropy::label_smoothing,
+             "How much of each target is spread over all classes.", between(0, 1))
         .arg("axis", &CategoricalCrossentropy::axis, "The axis of the classes.")
         .example(+[] { return CategoricalCrossentropy{.from_logits = true, .label_smoothing = 0.1}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
     const int at = static_cast<int>(axis);
-    if (label_smoothing != 0) target = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(predicted.shape()[at]);
+    if (label_smoothing != 0)
+      target = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(predicted.shape()[at]);
     Value logs = from_logits ? log_softmax(predicted, at) : log(safe_probabilities(predicted, at));
     return negate(reduce_sum(target * logs, {axis}));
   }
@@ -86,9 +93,12 @@ struct BinaryCrossentropy {
   double label_smoothing = 0;
   std::int64_t axis = -1;
   static Schema schema() {
-    return Schema("BinaryCrossentropy", "Cross-entropy of independent yes-or-no targets, the mean over an axis.").alias("bce").alias("BCE")
+    return Schema("BinaryCrossentropy", "Cross-entropy of independent yes-or-no targets, the mean over an axis.")
+        .alias("bce")
+        .alias("BCE")
         .arg("from_logits", &BinaryCrossentropy::from_logits, "Whether predictions are logits, not probabilities.")
-        .arg("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are drawn towards one half.", between(0, 1))
+        .arg("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are drawn towards one half.",
+             between(0, 1))
         .arg("axis", &BinaryCrossentropy::axis, "The axis that is averaged.")
         .example(+[] { return BinaryCrossentropy{.from_logits = true, .label_smoothing = 0.2}; });
   }

@@ -17,7 +17,10 @@ inline Value labels_of(Value target, const Shape& rows) {
 struct Accuracy {
   static constexpr bool up = true;
   static Schema schema() {
-    return Schema("Accuracy", "How often prediction and target are equal. The bare word accuracy means the kind that fits the output's shape.").alias("acc")
+    return Schema("Accuracy",
+                  "How often prediction and target are equal. The bare word accuracy means the kind that fits the "
+                  "output's shape.")
+        .alias("acc")
         .example(+[] { return Accuracy{}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
@@ -32,7 +35,8 @@ struct BinaryAccuracy {
   static constexpr bool up = true;
   static Schema schema() {
     return Schema("BinaryAccuracy", "How often a prediction is on the right side of a threshold.")
-        .arg("threshold", &BinaryAccuracy::threshold, "Predictions above it are 1.").example(+[] { return BinaryAccuracy{.threshold = 0.4}; });
+        .arg("threshold", &BinaryAccuracy::threshold, "Predictions above it are 1.")
+        .example(+[] { return BinaryAccuracy{.threshold = 0.4}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
     Value p = cast(predicted, DType::float32), t = cast(target, DType::float32);
@@ -43,15 +47,22 @@ struct BinaryAccuracy {
 
 struct CategoricalAccuracy {
   static constexpr bool up = true;
-  static Schema schema() { return Schema("CategoricalAccuracy", "How often the largest prediction is the target's largest.").example(+[] { return CategoricalAccuracy{}; }); }
-  Value of(Scope&, Value predicted, Value target) const { return as_number(equal(argmax(predicted), argmax(cast(target, DType::float32)))); }
+  static Schema schema() {
+    return Schema("CategoricalAccuracy", "How often the largest prediction is the target's largest.").example(+[] {
+      return CategoricalAccuracy{};
+    });
+  }
+  Value of(Scope&, Value predicted, Value target) const {
+    return as_number(equal(argmax(predicted), argmax(cast(target, DType::float32))));
+  }
 };
 
 struct SparseCategoricalAccuracy {
   static constexpr bool up = true;
   static constexpr Target target = Target::classes;
   static Schema schema() {
-    return Schema("SparseCategoricalAccuracy", "How often the largest prediction is the class, for class numbers.").example(+[] { return SparseCategoricalAccuracy{}; });
+    return Schema("SparseCategoricalAccuracy", "How often the largest prediction is the class, for class numbers.")
+        .example(+[] { return SparseCategoricalAccuracy{}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
     Value best = argmax(predicted);
@@ -71,10 +82,14 @@ struct TopKCategoricalAccuracy {
   std::int64_t k = 5;
   static constexpr bool up = true;
   static Schema schema() {
-    return Schema("TopKCategoricalAccuracy", "How often the target is among the k largest predictions, for one-hot targets.")
-        .arg("k", &TopKCategoricalAccuracy::k, "How many count.", at_least(1)).example(+[] { return TopKCategoricalAccuracy{.k = 2}; });
+    return Schema("TopKCategoricalAccuracy",
+                  "How often the target is among the k largest predictions, for one-hot targets.")
+        .arg("k", &TopKCategoricalAccuracy::k, "How many count.", at_least(1))
+        .example(+[] { return TopKCategoricalAccuracy{.k = 2}; });
   }
-  Value of(Scope&, Value predicted, Value target) const { return in_top(predicted, argmax(cast(target, DType::float32)), k); }
+  Value of(Scope&, Value predicted, Value target) const {
+    return in_top(predicted, argmax(cast(target, DType::float32)), k);
+  }
 };
 
 struct SparseTopKCategoricalAccuracy {
@@ -82,10 +97,14 @@ struct SparseTopKCategoricalAccuracy {
   static constexpr bool up = true;
   static constexpr Target target = Target::classes;
   static Schema schema() {
-    return Schema("SparseTopKCategoricalAccuracy", "How often the class is among the k largest predictions, for class numbers.")
-        .arg("k", &SparseTopKCategoricalAccuracy::k, "How many count.", at_least(1)).example(+[] { return SparseTopKCategoricalAccuracy{.k = 2}; });
+    return Schema("SparseTopKCategoricalAccuracy",
+                  "How often the class is among the k largest predictions, for class numbers.")
+        .arg("k", &SparseTopKCategoricalAccuracy::k, "How many count.", at_least(1))
+        .example(+[] { return SparseTopKCategoricalAccuracy{.k = 2}; });
   }
-  Value of(Scope&, Value predicted, Value target) const { return in_top(predicted, labels_of(target, predicted.shape().without(-1)), k); }
+  Value of(Scope&, Value predicted, Value target) const {
+    return in_top(predicted, labels_of(target, predicted.shape().without(-1)), k);
+  }
 };
 
 inline void register_accuracy(Registry<Metric>& r) {

@@ -7,7 +7,8 @@
 namespace strata::optimizers {
 
 // Both: the moments, their correction for the zeros they began with, and the move.
-inline Value adam_update(Scope& s, Value weight, Value gradient, Value rate, double beta_1, double beta_2, double epsilon, bool amsgrad) {
+inline Value adam_update(Scope& s, Value weight, Value gradient, Value rate, double beta_1, double beta_2,
+                         double epsilon, bool amsgrad) {
   Value m = s.state("momentum", weight.type()), v = s.state("velocity", weight.type());
   Value t = cast(s.step(), DType::float64) + 1.0;
   Value correction = sqrt(1.0 - power(full_like(t, beta_2), t)) / (1.0 - power(full_like(t, beta_1), t));
@@ -48,8 +49,10 @@ struct AdamW {
   bool amsgrad = false;
   static Schema schema() {
     return Schema("AdamW", "Adam with weight decay apart from the gradient.")
-        .alias("adamw").arg("learning_rate", &AdamW::learning_rate, "The step size.")
-        .arg("weight_decay", &AdamW::weight_decay, "Part of each weight taken off at each step, times the learning rate.", at_least(0))
+        .alias("adamw")
+        .arg("learning_rate", &AdamW::learning_rate, "The step size.")
+        .arg("weight_decay", &AdamW::weight_decay,
+             "Part of each weight taken off at each step, times the learning rate.", at_least(0))
         .arg("beta_1", &AdamW::beta_1, "How slowly the mean of the gradient changes.", from_up_to(0, 1))
         .arg("beta_2", &AdamW::beta_2, "How slowly the mean of its square changes.", from_up_to(0, 1))
         .arg("epsilon", &AdamW::epsilon, "Added to the root of the mean square.", at_least(0))

@@ -11,7 +11,8 @@ struct RMSprop {
   double rho = 0.9, momentum = 0, epsilon = 1e-7;
   bool centered = false;
   static Schema schema() {
-    return Schema("RMSprop", "Steps divided by the root of the running mean of squared gradients.").alias("rmsprop")
+    return Schema("RMSprop", "Steps divided by the root of the running mean of squared gradients.")
+        .alias("rmsprop")
         .arg("learning_rate", &RMSprop::learning_rate, "The step size.")
         .arg("rho", &RMSprop::rho, "How slowly the mean changes.", from_up_to(0, 1))
         .arg("momentum", &RMSprop::momentum, "How much of the last step goes into the next.", between(0, 1))

@@ -20,7 +20,10 @@ struct ExponentialDecay {
         .arg("decay_rate", &ExponentialDecay::decay_rate, "The factor.", at_least(0))
         .arg("staircase", &ExponentialDecay::staircase, "Whether it falls in whole steps.")
         .example(+[] { return ExponentialDecay{.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5}; })
-        .example(+[] { return ExponentialDecay{.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5, .staircase = true}; });
+        .example(+[] {
+          return ExponentialDecay{
+              .initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5, .staircase = true};
+        });
   }
   Value at(Scope&, Value step) const {
     // In float64 until the last: a float32 step count is exact only to 2^24.
@@ -58,7 +61,9 @@ struct CosineDecay {
   Optional<double> warmup_target = {};
   std::int64_t warmup_steps = 0;
   static Schema schema() {
-    return Schema("CosineDecay", "Half a cosine down to alpha of the rate, after an optional linear warm-up. Loshchilov and Hutter, 2017.")
+    return Schema("CosineDecay",
+                  "Half a cosine down to alpha of the rate, after an optional linear warm-up. Loshchilov and Hutter, "
+                  "2017.")
         .arg("initial_learning_rate", &CosineDecay::initial_learning_rate, "The rate at step 0.", at_least(0))
         .arg("decay_steps", &CosineDecay::decay_steps, "Steps of the half cosine.", at_least(1))
         .arg("alpha", &CosineDecay::alpha, "What is left, as a part of the rate.", at_least(0))
@@ -66,14 +71,23 @@ struct CosineDecay {
         .arg("warmup_target", &CosineDecay::warmup_target, "The rate the warm-up reaches; without it there is none.")
         .arg("warmup_steps", &CosineDecay::warmup_steps, "Steps of the warm-up.", at_least(0))
         .example(+[] { return CosineDecay{.initial_learning_rate = 0.1, .decay_steps = 100}; })
-        .example(+[] { return CosineDecay{.initial_learning_rate = 0.01, .decay_steps = 100, .alpha = 0.1, .warmup_target = 0.1, .warmup_steps = 10}; });
+        .example(+[] {
+          return CosineDecay{.initial_learning_rate = 0.01,
+                             .decay_steps = 100,
+                             .alpha = 0.1,
+                             .warmup_target = 0.1,
+                             .warmup_steps = 10};
+        });
   }
   Value at(Scope&, Value step) const {
     Value s = cast(step, DType::float64);
-    const double top = warmup_target ? *warmup_target : initial_learning_rate, warm = warmup_target ? static_cast<double>(warmup_steps) : 0;
+    const double top = warmup_target ? *warmup_target : initial_learning_rate,
+                 warm = warmup_target ? static_cast<double>(warmup_steps) : 0;
     Value past = minimum(s - warm, full_like(s, static_cast<double>(decay_steps))) / static_cast<double>(decay_steps);
     Value rate = top * ((1 - alpha) * (0.5 * (1.0 + cos(3.14159265358979323846 * past))) + alpha);
-    if (warm > 0) rate = select(less(s, full_like(s, warm)), initial_learning_rate + (top - initial_learning_rate) / warm * s, rate);
+    if (warm > 0)
+      rate =
+          select(less(s, full_like(s, warm)), initial_learning_rate + (top - initial_learning_rate) / warm * s, rate);
     return cast(rate, DType::float32);
   }
 };
@@ -101,7 +115,9 @@ struct PolynomialDecay {
       s = minimum(s, total);
     }
     Value left = 1.0 - s / total;
-    return cast((initial_learning_rate - end_learning_rate) * strata::power(left, full_like(left, power)) + end_learning_rate, DType::float32);
+    return cast(
+        (initial_learning_rate - end_learning_rate) * strata::power(left, full_like(left, power)) + end_learning_rate,
+        DType::float32);
   }
 };
 

@@ -4,15 +4,25 @@
 
 namespace strata {
 
-Schema Collective::schema() { return Schema("collective", "Between whom.").arg("axis", &Collective::axis, "The mesh axis."); }
+Schema Collective::schema() {
+  return Schema("collective", "Between whom.").arg("axis", &Collective::axis, "The mesh axis.");
+}
 
 namespace {
 
 constinit const OpDef all_reduce_op{
-    .name = "all_reduce", .doc = "The sum over the replicas along a mesh axis.", .attributes = &schema_of<Collective>, .read = &read_attributes<Collective>, .infer = rules::same,
+    .name = "all_reduce",
+    .doc = "The sum over the replicas along a mesh axis.",
+    .attributes = &schema_of<Collective>,
+    .read = &read_attributes<Collective>,
+    .infer = rules::same,
     .vjp = [](const Vjp& v) -> Values { return {all_reduce(v.gradients[0], v.attributes.as<Collective>().axis)}; },
     .reference = [](const Reference& r) { r.outputs[0].data = r.inputs[0]->data; },
-    .examples = []() -> std::vector<OpExample> { return {{"one replica", {rules::floats({2, 3})}, [](std::span<const Value> x) -> Values { return {all_reduce(x[0])}; }}}; },
+    .examples = []() -> std::vector<OpExample> {
+      return {{"one replica", {rules::floats({2, 3})}, [](std::span<const Value> x) -> Values {
+                 return {all_reduce(x[0])};
+               }}};
+    },
     .traits = {.collective = true}};
 
 }  // namespace

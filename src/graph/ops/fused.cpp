@@ -11,7 +11,8 @@ Schema Fused::schema() {
       .arg("pattern", &Fused::pattern, "What the body looks like.",
            one_of({"elementwise", "elementwise_many", "matmul", "conv2d", "reduce"}))
       .arg("members", &Fused::members, "How often the body is run, over different arrays.", at_least(1))
-      .arg("shared", &Fused::shared, "How many of the inputs, the first ones, all members have in common.", at_least(0));
+      .arg("shared", &Fused::shared, "How many of the inputs, the first ones, all members have in common.",
+           at_least(0));
 }
 
 std::vector<int> body_inputs(const Graph& body) {
@@ -76,7 +77,8 @@ Types infer_fused(const Inference& at) {
   for (const Member& member : members_of(at.attributes.as<Fused>(), at.inputs.size())) {
     std::vector<Type> given;
     for (const std::size_t i : member.inputs) given.push_back(at.inputs[i]);
-    STRATA_CHECK(given.size() == wanted.size(), "a group's body has ", wanted.size(), " inputs and is given ", given.size());
+    STRATA_CHECK(given.size() == wanted.size(), "a group's body has ", wanted.size(), " inputs and is given ",
+                 given.size());
     const Types outputs = output_types(given == wanted ? body : with_input_types(body, given));
     types.insert(types.end(), outputs.begin(), outputs.end());
   }
@@ -119,7 +121,7 @@ Values unfused(Graph& graph, const Node& group, std::span<const Value> inputs) {
 const OpDef fused_op = {
     .name = "fused",
     .doc = "A group of nodes that runs as one kernel; its body is a graph.",
-    .attributes = [] () -> const Schema& { return schema_of<Fused>(); },
+    .attributes = []() -> const Schema& { return schema_of<Fused>(); },
     .infer = infer_fused,
     .reference = reference_fused,
     .traits = {.internal = true},

@@ -24,17 +24,18 @@ constinit const OpDef log_sum_exp_op{
       const Shape kept = v.inputs[0].shape().with(axis, 1);
       return {reshape(v.gradients[0], kept) * exp(v.inputs[0] - reshape(v.outputs[0], kept))};
     },
-    .reference = [](const Reference& r) {
-      const rules::AxisView view(r.inputs[0]->shape, static_cast<int>(r.attributes.as<Axis>().axis));
-      for (std::size_t o = 0; o < view.outer; ++o)
-        for (std::size_t i = 0; i < view.inner; ++i) {
-          const double* first = r.inputs[0]->data.data() + o * view.length * view.inner + i;
-          double most = -std::numeric_limits<double>::infinity(), total = 0;
-          for (std::size_t l = 0; l < view.length; ++l) most = std::max(most, first[l * view.inner]);
-          for (std::size_t l = 0; l < view.length; ++l) total += std::exp(first[l * view.inner] - most);
-          r.outputs[0].data[o * view.inner + i] = most + std::log(total);
-        }
-    },
+    .reference =
+        [](const Reference& r) {
+          const rules::AxisView view(r.inputs[0]->shape, static_cast<int>(r.attributes.as<Axis>().axis));
+          for (std::size_t o = 0; o < view.outer; ++o)
+            for (std::size_t i = 0; i < view.inner; ++i) {
+              const double* first = r.inputs[0]->data.data() + o * view.length * view.inner + i;
+              double most = -std::numeric_limits<double>::infinity(), total = 0;
+              for (std::size_t l = 0; l < view.length; ++l) most = std::max(most, first[l * view.inner]);
+              for (std::size_t l = 0; l < view.length; ++l) total += std::exp(first[l * view.inner] - most);
+              r.outputs[0].data[o * view.inner + i] = most + std::log(total);
+            }
+        },
     .examples = []() -> std::vector<OpExample> {
       return {{"the last axis",
                {rules::floats({3, 5}, -3, 3)},

@@ -14,15 +14,20 @@ struct Inputs {
 };
 
 Types infer(const Inference& in) {
-  const Shape &x = in.inputs[Inputs::x].shape, &kernel = in.inputs[Inputs::kernel].shape, &recurrent = in.inputs[Inputs::recurrent].shape;
+  const Shape &x = in.inputs[Inputs::x].shape, &kernel = in.inputs[Inputs::kernel].shape,
+              &recurrent = in.inputs[Inputs::recurrent].shape;
   if (x.rank() != 3) throw Error(cat("lstm needs x [batch, time, features], got ", x));
   const std::int64_t units = recurrent.rank() == 2 ? recurrent[0] : 0;
   if (!(kernel == Shape{x[2], 4 * units}) || !(recurrent == Shape{units, 4 * units}))
-    throw Error(cat("lstm needs kernel [", x[2], ", 4 units] and recurrent [units, 4 units], got ", kernel, " and ", recurrent));
-  if (in.inputs[Inputs::bias] && !(in.inputs[Inputs::bias].shape == Shape{4 * units})) throw Error(cat("lstm needs bias [", 4 * units, "], got ", in.inputs[Inputs::bias].shape));
+    throw Error(cat("lstm needs kernel [", x[2], ", 4 units] and recurrent [units, 4 units], got ", kernel, " and ",
+                    recurrent));
+  if (in.inputs[Inputs::bias] && !(in.inputs[Inputs::bias].shape == Shape{4 * units}))
+    throw Error(cat("lstm needs bias [", 4 * units, "], got ", in.inputs[Inputs::bias].shape));
   for (const std::size_t i : {Inputs::h0, Inputs::c0})
-    if (in.inputs[i] && !(in.inputs[i].shape == Shape{x[0], units})) throw Error(cat("lstm needs states ", Shape{x[0], units}, ", got ", in.inputs[i].shape));
-  if (in.inputs[Inputs::mask] && !(in.inputs[Inputs::mask] == Type{{x[0], x[1]}, DType::boolean})) throw Error(cat("lstm needs a mask bool", Shape{x[0], x[1]}, ", got ", in.inputs[Inputs::mask]));
+    if (in.inputs[i] && !(in.inputs[i].shape == Shape{x[0], units}))
+      throw Error(cat("lstm needs states ", Shape{x[0], units}, ", got ", in.inputs[i].shape));
+  if (in.inputs[Inputs::mask] && !(in.inputs[Inputs::mask] == Type{{x[0], x[1]}, DType::boolean}))
+    throw Error(cat("lstm needs a mask bool", Shape{x[0], x[1]}, ", got ", in.inputs[Inputs::mask]));
   const DType dtype = in.inputs[0].dtype;
   return {{{x[0], x[1], units}, dtype}, {{x[0], units}, dtype}, {{x[0], units}, dtype}, {{0}, DType::opaque}};
 }
@@ -38,7 +43,8 @@ double at(const Array* array, std::size_t index) { return array ? array->data[in
 
 std::vector<Step> forward(std::span<const Array* const> in) {
   const Shape& shape = in[Inputs::x]->shape;
-  const auto batch = static_cast<std::size_t>(shape[0]), time = static_cast<std::size_t>(shape[1]), features = static_cast<std::size_t>(shape[2]);
+  const auto batch = static_cast<std::size_t>(shape[0]), time = static_cast<std::size_t>(shape[1]),
+             features = static_cast<std::size_t>(shape[2]);
   const auto units = static_cast<std::size_t>(in[Inputs::recurrent]->shape[0]);
   std::vector<double> h(batch * units), c(batch * units);
   for (std::size_t k = 0; k < h.size(); ++k) {
@@ -57,8 +63,11 @@ std::vector<Step> forward(std::span<const Array* const> in) {
         for (std::size_t gate = 0; gate < 4; ++gate) {
           const std::size_t column = gate * units + u;
           z[gate] = at(in[Inputs::bias], column);
-          for (std::size_t k = 0; k < features; ++k) z[gate] += in[Inputs::x]->data[(b * time + t) * features + k] * in[Inputs::kernel]->data[k * 4 * units + column];
-          for (std::size_t k = 0; k < units; ++k) z[gate] += s.h_before[b * units + k] * in[Inputs::recurrent]->data[k * 4 * units + column];
+          for (std::size_t k = 0; k < features; ++k)
+            z[gate] +=
+                in[Inputs::x]->data[(b * time + t) * features + k] * in[Inputs::kernel]->data[k * 4 * units + column];
+          for (std::size_t k = 0; k < units; ++k)
+            z[gate] += s.h_before[b * units + k] * in[Inputs::recurrent]->data[k * 4 * units + column];
         }
         const std::size_t k = b * units + u;
         s.i[k] = logistic(z[0]);
@@ -80,12 +89,14 @@ std::vector<Step> forward(std::span<const Array* const> in) {
 void reference(const Reference& r) {
   const auto steps = forward(r.inputs);
   const Shape& out = r.outputs[0].shape;
-  const auto batch = static_cast<std::size_t>(out[0]), time = static_cast<std::size_t>(out[1]), units = static_cast<std::size_t>(out[2]);
+  const auto batch = static_cast<std::size_t>(out[0]), time = static_cast<std::size_t>(out[1]),
+             units = static_cast<std::size_t>(out[2]);
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t u = 0; u < units; ++u) {
       double shown = 0;  // a masked step repeats the last output; zeros before the first
       for (std::size_t t = 0; t < time; ++t) {
-        if (!r.inputs[Inputs::mask] || r.inputs[Inputs::mask]->data[b * time + t] != 0) shown = steps[t].h[b * units + u];
+        if (!r.inputs[Inputs::mask] || r.inputs[Inputs::mask]->data[b * time + t] != 0)
+          shown = steps[t].h[b * units + u];
         r.outputs[0].data[(b * time + t) * units + u] = shown;
       }
       r.outputs[1].data[b * units + u] = time ? steps.back().h[b * units + u] : at(r.inputs[Inputs::h0], b * units + u);
@@ -112,7 +123,8 @@ Values as_scan(std::span<const Value> in) {
   auto body = std::make_shared<Graph>();
   const Type state{{batch, units}, dtype};
   Value h = body->input("h", state), c = body->input("c", state), shown = mask ? body->input("shown", state) : Value{};
-  Value step = body->input("x", {{batch, 4 * units}, dtype}), counts = mask ? body->input("mask", {{batch, 1}, DType::boolean}) : Value{};
+  Value step = body->input("x", {{batch, 4 * units}, dtype}),
+        counts = mask ? body->input("mask", {{batch, 1}, DType::boolean}) : Value{};
   Value z = step + matmul(h, body->input("recurrent", in[Inputs::recurrent].type()));
   auto gate = [&](std::int64_t k) { return slice_axis(z, 1, k * units, (k + 1) * units); };
   Value i = sigmoid(gate(0)), f = sigmoid(gate(1)), g = tanh(gate(2)), o = sigmoid(gate(3));
@@ -136,9 +148,11 @@ constexpr std::size_t results_at = Inputs::count, reserve_at = results_at + 3, g
 void gradient_reference(const Reference& r) {
   const auto steps = forward(r.inputs);
   const Shape& shape = r.inputs[Inputs::x]->shape;
-  const auto batch = static_cast<std::size_t>(shape[0]), time = static_cast<std::size_t>(shape[1]), features = static_cast<std::size_t>(shape[2]);
+  const auto batch = static_cast<std::size_t>(shape[0]), time = static_cast<std::size_t>(shape[1]),
+             features = static_cast<std::size_t>(shape[2]);
   const auto units = static_cast<std::size_t>(r.inputs[Inputs::recurrent]->shape[0]);
-  auto &x = r.inputs[Inputs::x]->data, &kernel = r.inputs[Inputs::kernel]->data, &recurrent = r.inputs[Inputs::recurrent]->data;
+  auto &x = r.inputs[Inputs::x]->data, &kernel = r.inputs[Inputs::kernel]->data,
+       &recurrent = r.inputs[Inputs::recurrent]->data;
   const Array* mask = r.inputs[Inputs::mask];
   std::vector<double> dh(batch * units), dc(batch * units), dshown(batch * units, 0);
   for (std::size_t k = 0; k < dh.size(); ++k) {
@@ -160,8 +174,8 @@ void gradient_reference(const Reference& r) {
         const double into_h = dh[k] + dshown[k];
         dshown[k] = 0;
         const double squashed = std::tanh(s.c[k]), into_c = dc[k] + into_h * s.o[k] * (1 - squashed * squashed);
-        const double dz[4] = {into_c * s.g[k] * s.i[k] * (1 - s.i[k]), into_c * s.c_before[k] * s.f[k] * (1 - s.f[k]), into_c * s.i[k] * (1 - s.g[k] * s.g[k]),
-                              into_h * squashed * s.o[k] * (1 - s.o[k])};
+        const double dz[4] = {into_c * s.g[k] * s.i[k] * (1 - s.i[k]), into_c * s.c_before[k] * s.f[k] * (1 - s.f[k]),
+                              into_c * s.i[k] * (1 - s.g[k] * s.g[k]), into_h * squashed * s.o[k] * (1 - s.o[k])};
         dc_before[k] += into_c * s.f[k];
         for (std::size_t gate = 0; gate < 4; ++gate) {
           const std::size_t column = gate * units + u;
@@ -184,7 +198,8 @@ void gradient_reference(const Reference& r) {
 }
 
 constinit const OpDef lstm_gradient_op{
-    .name = "lstm_gradient", .doc = "The gradients of lstm's x, kernel, recurrent, bias, h0 and c0.",
+    .name = "lstm_gradient",
+    .doc = "The gradients of lstm's x, kernel, recurrent, bias, h0 and c0.",
     .infer = [](const Inference& in) -> Types {
       auto type = [&](std::size_t i) { return in.inputs[i]; };
       const std::int64_t batch = type(0).shape[0], units = type(Inputs::recurrent).shape[0];
@@ -197,7 +212,8 @@ constinit const OpDef lstm_gradient_op{
       const std::int64_t batch = in[0].shape()[0], units = in[Inputs::recurrent].shape()[0];
       // Stand-ins, so that only this expansion is differentiated.
       Values inputs;
-      for (std::size_t i = 0; i < Inputs::count; ++i) inputs.push_back(in[i] && is_floating(in[i].dtype()) ? in[i] * 1.0 : in[i]);
+      for (std::size_t i = 0; i < Inputs::count; ++i)
+        inputs.push_back(in[i] && is_floating(in[i].dtype()) ? in[i] * 1.0 : in[i]);
       const DType dtype = in[0].dtype();
       if (!inputs[Inputs::bias]) inputs[Inputs::bias] = full(graph, 0, {4 * units}, dtype);
       for (const std::size_t i : {Inputs::h0, Inputs::c0})
@@ -221,7 +237,8 @@ Values example(std::span<const Value> x, bool mask) {
 }
 
 constinit const OpDef lstm_op{
-    .name = "lstm", .doc = "LSTM over a sequence; see ops.h. The fourth output is what its gradient op wants to remember.",
+    .name = "lstm",
+    .doc = "LSTM over a sequence; see ops.h. The fourth output is what its gradient op wants to remember.",
     .infer = infer,
     .vjp = [](const Vjp& v) -> Values {
       Values inputs(v.inputs.begin(), v.inputs.end());
@@ -241,8 +258,12 @@ constinit const OpDef lstm_op{
     },
     .examples = []() -> std::vector<OpExample> {
       using rules::floats;
-      return {{"plain", {floats({2, 3, 2}), floats({2, 12}), floats({3, 12}), floats({12})}, [](std::span<const Value> x) { return example(x, false); }},
-              {"masked, from given states", {floats({2, 4, 2}), floats({2, 8}), floats({2, 8}), floats({8}), floats({2, 2}), floats({2, 2}), rules::bools({2, 4})},
+      return {{"plain",
+               {floats({2, 3, 2}), floats({2, 12}), floats({3, 12}), floats({12})},
+               [](std::span<const Value> x) { return example(x, false); }},
+              {"masked, from given states",
+               {floats({2, 4, 2}), floats({2, 8}), floats({2, 8}), floats({8}), floats({2, 2}), floats({2, 2}),
+                rules::bools({2, 4})},
                [](std::span<const Value> x) { return example(x, true); }}};
     },
     .shard = &shard::lstm};

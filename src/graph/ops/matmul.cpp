@@ -6,7 +6,8 @@ namespace strata {
 
 Schema Matmul::schema() {
   return Schema("matmul", "Which operands are transposed.")
-      .arg("transpose_a", &Matmul::transpose_a, "a is [..., k, m].").arg("transpose_b", &Matmul::transpose_b, "b is [..., n, k].");
+      .arg("transpose_a", &Matmul::transpose_a, "a is [..., k, m].")
+      .arg("transpose_b", &Matmul::transpose_b, "b is [..., n, k].");
 }
 
 namespace {
@@ -27,8 +28,10 @@ Sizes sizes(const Shape& a, const Shape& b, const Matmul& how) {
 }
 
 constinit const OpDef matmul_op{
-    .name = "matmul", .doc = "The matrix product over the last two axes; leading axes are batches and broadcast.",
-    .attributes = &schema_of<Matmul>, .read = &read_attributes<Matmul>,
+    .name = "matmul",
+    .doc = "The matrix product over the last two axes; leading axes are batches and broadcast.",
+    .attributes = &schema_of<Matmul>,
+    .read = &read_attributes<Matmul>,
     .infer = [](const Inference& in) -> Types {
       rules::want_same_dtype(in, "matmul");
       const Shape &a = in.inputs[0].shape, &b = in.inputs[1].shape;
@@ -52,36 +55,57 @@ constinit const OpDef matmul_op{
       }
       return {sum_to(da, a.shape()), sum_to(db, b.shape())};
     },
-    .reference = [](const Reference& r) {
-      auto& how = r.attributes.as<Matmul>();
-      const Shape &a = r.inputs[0]->shape, &b = r.inputs[1]->shape;
-      const Sizes s = sizes(a, b, how);
-      const rules::BroadcastIndex batch_a(a.slice(0, a.rank() - 2), s.batch), batch_b(b.slice(0, b.rank() - 2), s.batch);
-      const auto m = static_cast<std::size_t>(s.m), n = static_cast<std::size_t>(s.n), k = static_cast<std::size_t>(s.ka);
-      for (std::size_t batch = 0; batch < static_cast<std::size_t>(s.batch.size()); ++batch) {
-        const double* pa = r.inputs[0]->data.data() + batch_a(batch) * m * k;
-        const double* pb = r.inputs[1]->data.data() + batch_b(batch) * k * n;
-        double* out = r.outputs[0].data.data() + batch * m * n;
-        for (std::size_t i = 0; i < m; ++i)
-          for (std::size_t c = 0; c < k; ++c)
-            for (std::size_t j = 0; j < n; ++j) out[i * n + j] += pa[how.transpose_a ? c * m + i : i * k + c] * pb[how.transpose_b ? j * k + c : c * n + j];
-      }
-    },
+    .reference =
+        [](const Reference& r) {
+          auto& how = r.attributes.as<Matmul>();
+          const Shape &a = r.inputs[0]->shape, &b = r.inputs[1]->shape;
+          const Sizes s = sizes(a, b, how);
+          const rules::BroadcastIndex batch_a(a.slice(0, a.rank() - 2), s.batch),
+              batch_b(b.slice(0, b.rank() - 2), s.batch);
+          const auto m = static_cast<std::size_t>(s.m), n = static_cast<std::size_t>(s.n),
+                     k = static_cast<std::size_t>(s.ka);
+          for (std::size_t batch = 0; batch < static_cast<std::size_t>(s.batch.size()); ++batch) {
+            const double* pa = r.inputs[0]->data.data() + batch_a(batch) * m * k;
+            const double* pb = r.inputs[1]->data.data() + batch_b(batch) * k * n;
+            double* out = r.outputs[0].data.data() + batch * m * n;
+            for (std::size_t i = 0; i < m; ++i)
+              for (std::size_t c = 0; c < k; ++c)
+                for (std::size_t j = 0; j < n; ++j)
+                  out[i * n + j] +=
+                      pa[how.transpose_a ? c * m + i : i * k + c] * pb[how.transpose_b ? j * k + c : c * n + j];
+          }
+        },
     .examples = []() -> std::vector<OpExample> {
       using rules::floats;
-      return {{"plain", {floats({2, 3}), floats({3, 4})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
-              {"a transposed", {floats({3, 2}), floats({3, 4})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true)}; }},
-              {"b transposed", {floats({2, 3}), floats({4, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], false, true)}; }},
-              {"both transposed", {floats({3, 2}), floats({4, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true, true)}; }},
-              {"batches", {floats({2, 2, 3}), floats({2, 3, 2})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
-              {"one b for all batches", {floats({2, 2, 3}), floats({3, 2})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
-              {"batches broadcast", {floats({2, 1, 2, 3}), floats({3, 4, 3})}, [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], false, true)}; }}};
+      return {{"plain",
+               {floats({2, 3}), floats({3, 4})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
+              {"a transposed",
+               {floats({3, 2}), floats({3, 4})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true)}; }},
+              {"b transposed",
+               {floats({2, 3}), floats({4, 3})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], false, true)}; }},
+              {"both transposed",
+               {floats({3, 2}), floats({4, 3})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1], true, true)}; }},
+              {"batches",
+               {floats({2, 2, 3}), floats({2, 3, 2})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
+              {"one b for all batches",
+               {floats({2, 2, 3}), floats({3, 2})},
+               [](std::span<const Value> x) -> Values { return {matmul(x[0], x[1])}; }},
+              {"batches broadcast", {floats({2, 1, 2, 3}), floats({3, 4, 3})}, [](std::span<const Value> x) -> Values {
+                 return {matmul(x[0], x[1], false, true)};
+               }}};
     },
     .shard = &shard::matmul};
 
 }  // namespace
 
-Value matmul(Value a, Value b, bool transpose_a, bool transpose_b) { return a.graph->add(matmul_op, {a, b}, Matmul{transpose_a, transpose_b}); }
+Value matmul(Value a, Value b, bool transpose_a, bool transpose_b) {
+  return a.graph->add(matmul_op, {a, b}, Matmul{transpose_a, transpose_b});
+}
 
 void ops_matmul(std::vector<const OpDef*>& all) { all.push_back(&matmul_op); }
 

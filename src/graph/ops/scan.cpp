@@ -8,7 +8,8 @@ namespace strata {
 
 Schema Scan::schema() {
   return Schema("scan", "Which inputs are what.")
-      .arg("carries", &Scan::carries, "How many inputs are carried.", at_least(0)).arg("sequences", &Scan::sequences, "How many are sequences.", at_least(0))
+      .arg("carries", &Scan::carries, "How many inputs are carried.", at_least(0))
+      .arg("sequences", &Scan::sequences, "How many are sequences.", at_least(0))
       .arg("reverse", &Scan::reverse, "From the last step to the first.");
 }
 
@@ -28,9 +29,11 @@ std::vector<int> body_inputs(const Graph& body) {
 
 Parts parts_of(std::span<const Type> inputs, const Scan& scan, const Graph& body) {
   Parts parts{static_cast<std::size_t>(scan.carries), static_cast<std::size_t>(scan.sequences), 0, 0, 0};
-  if (inputs.size() < parts.carries + parts.sequences || parts.sequences == 0) throw Error("scan needs its carries and at least one sequence");
+  if (inputs.size() < parts.carries + parts.sequences || parts.sequences == 0)
+    throw Error("scan needs its carries and at least one sequence");
   parts.constants = inputs.size() - parts.carries - parts.sequences;
-  if (body.outputs().size() < parts.carries) throw Error(cat("scan's body gives ", body.outputs().size(), " outputs for ", parts.carries, " carries"));
+  if (body.outputs().size() < parts.carries)
+    throw Error(cat("scan's body gives ", body.outputs().size(), " outputs for ", parts.carries, " carries"));
   parts.yields = body.outputs().size() - parts.carries;
   parts.steps = inputs[parts.carries].shape[0];
   return parts;
@@ -40,19 +43,23 @@ Types infer(const Inference& in) {
   const Graph& body = *in.bodies[0];
   const Parts parts = parts_of(in.inputs, in.attributes.as<Scan>(), body);
   const auto nodes = body_inputs(body);
-  if (nodes.size() != in.inputs.size()) throw Error(cat("scan's body has ", nodes.size(), " inputs, ", in.inputs.size(), " are given"));
+  if (nodes.size() != in.inputs.size())
+    throw Error(cat("scan's body has ", nodes.size(), " inputs, ", in.inputs.size(), " are given"));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Type wanted = in.inputs[i];
     if (i >= parts.carries && i < parts.carries + parts.sequences) {
-      if (wanted.shape.rank() == 0 || wanted.shape[0] != parts.steps) throw Error(cat("scan's sequences need one length: ", in.inputs[parts.carries].shape, " and ", wanted.shape));
+      if (wanted.shape.rank() == 0 || wanted.shape[0] != parts.steps)
+        throw Error(cat("scan's sequences need one length: ", in.inputs[parts.carries].shape, " and ", wanted.shape));
       wanted.shape = wanted.shape.without(0);
     }
-    if (!(body[nodes[i]].types[0] == wanted)) throw Error(cat("scan's body takes ", body[nodes[i]].types[0], " as input ", i, ", got ", wanted));
+    if (!(body[nodes[i]].types[0] == wanted))
+      throw Error(cat("scan's body takes ", body[nodes[i]].types[0], " as input ", i, ", got ", wanted));
   }
   Types types;
   for (std::size_t o = 0; o < body.outputs().size(); ++o) {
     Type type = body.type(body.outputs()[o].value);
-    if (o < parts.carries && !(type == in.inputs[o])) throw Error(cat("scan's carry ", o, " begins as ", in.inputs[o], " and becomes ", type));
+    if (o < parts.carries && !(type == in.inputs[o]))
+      throw Error(cat("scan's carry ", o, " begins as ", in.inputs[o], " and becomes ", type));
     if (o >= parts.carries) type.shape = type.shape.prepend(parts.steps);
     types.push_back(type);
   }
@@ -71,7 +78,8 @@ void reference(const Reference& r) {
     const auto step = static_cast<std::size_t>(scan.reverse ? parts.steps - 1 - s : s);
     for (std::size_t i = parts.carries; i < parts.carries + parts.sequences; ++i) {
       Array part(body[nodes[i]].types[0].shape);
-      std::copy_n(r.inputs[i]->data.begin() + static_cast<std::ptrdiff_t>(step * part.data.size()), part.data.size(), part.data.begin());
+      std::copy_n(r.inputs[i]->data.begin() + static_cast<std::ptrdiff_t>(step * part.data.size()), part.data.size(),
+                  part.data.begin());
       feeds[body[nodes[i]].label] = std::move(part);
     }
     const auto values = evaluate(body, feeds);
@@ -79,7 +87,9 @@ void reference(const Reference& r) {
       const Ref ref = body.outputs()[o].value;
       const Array& value = values[static_cast<std::size_t>(ref.node)][static_cast<std::size_t>(ref.output)];
       if (o < parts.carries) feeds[body[nodes[o]].label] = value;
-      else std::ranges::copy(value.data, r.outputs[o].data.begin() + static_cast<std::ptrdiff_t>(step * value.data.size()));
+      else
+        std::ranges::copy(value.data,
+                          r.outputs[o].data.begin() + static_cast<std::ptrdiff_t>(step * value.data.size()));
     }
   }
   for (std::size_t o = 0; o < parts.carries; ++o) r.outputs[o] = feeds[body[nodes[o]].label];
@@ -88,7 +98,8 @@ void reference(const Reference& r) {
 // The body again, which also yields the carries it was given: what the way back needs.
 std::shared_ptr<const Graph> remembering(const Graph& body, const Parts& parts) {
   auto graph = std::make_shared<Graph>(body);
-  for (std::size_t o = 0; o < parts.carries; ++o) graph->output(cat("carry_", o), {graph.get(), body_inputs(body)[o], 0});
+  for (std::size_t o = 0; o < parts.carries; ++o)
+    graph->output(cat("carry_", o), {graph.get(), body_inputs(body)[o], 0});
   return graph;
 }
 
@@ -104,11 +115,13 @@ Values vjp(const Vjp& v) {
   const Parts parts = parts_of(types, scan, body);
   Graph& graph = *v.inputs[0].graph;
   const auto inputs = v.inputs;
-  const Values forward = strata::scan(graph, remembering(body, parts), inputs.first(parts.carries), inputs.subspan(parts.carries, parts.sequences),
+  const Values forward = strata::scan(graph, remembering(body, parts), inputs.first(parts.carries),
+                                      inputs.subspan(parts.carries, parts.sequences),
                                       inputs.subspan(parts.carries + parts.sequences), scan.reverse);
   auto backward = std::make_shared<Graph>();
   Values starts, sequences, constants;
-  Values carry_gradients(parts.carries), constant_gradients(parts.constants), yield_gradients(parts.yields);  // in the backward body
+  Values carry_gradients(parts.carries), constant_gradients(parts.constants),
+      yield_gradients(parts.yields);  // in the backward body
   auto enter = [&](const std::string& name, const Value& outer, bool sequence) {
     Type type = outer.type();
     if (sequence) type.shape = type.shape.without(0);
@@ -173,7 +186,8 @@ Values vjp(const Vjp& v) {
   for (std::size_t i = 0; i < parts.carries; ++i)
     if (carry_gradients[i]) backward->output(cat(outputs++), of_inner[i]);
   for (std::size_t i = 0; i < parts.constants; ++i)
-    if (constant_gradients[i]) backward->output(cat(outputs++), constant_gradients[i] + of_inner[parts.carries + parts.sequences + i]);
+    if (constant_gradients[i])
+      backward->output(cat(outputs++), constant_gradients[i] + of_inner[parts.carries + parts.sequences + i]);
   for (std::size_t i = 0; i < parts.sequences; ++i)
     if (of_inner[parts.carries + i]) backward->output(cat(outputs++), of_inner[parts.carries + i]);
   const Values back = strata::scan(graph, backward, starts, sequences, constants, !scan.reverse);
@@ -199,22 +213,34 @@ Values example(std::span<const Value> x, bool reverse) {
   return scan(*x[0].graph, body, x.first(1), x.subspan(1, 1), x.subspan(2), reverse);
 }
 
-constinit const OpDef scan_op{
-    .name = "scan", .doc = "Runs its body once a step; see ops.h.", .attributes = &schema_of<Scan>, .read = &read_attributes<Scan>, .infer = infer, .vjp = vjp, .reference = reference,
-    .examples = []() -> std::vector<OpExample> {
-      using rules::floats;
-      return {{"a recurrence", {floats({2, 3}), floats({4, 2, 3}), floats({3, 3}), floats({3, 3})}, [](std::span<const Value> x) { return example(x, false); }},
-              {"backwards", {floats({2, 3}), floats({3, 2, 3}), floats({3, 3}), floats({3, 3})}, [](std::span<const Value> x) { return example(x, true); }}};
-    }};
+constinit const OpDef scan_op{.name = "scan",
+                              .doc = "Runs its body once a step; see ops.h.",
+                              .attributes = &schema_of<Scan>,
+                              .read = &read_attributes<Scan>,
+                              .infer = infer,
+                              .vjp = vjp,
+                              .reference = reference,
+                              .examples = []() -> std::vector<OpExample> {
+                                using rules::floats;
+                                return {{"a recurrence",
+                                         {floats({2, 3}), floats({4, 2, 3}), floats({3, 3}), floats({3, 3})},
+                                         [](std::span<const Value> x) { return example(x, false); }},
+                                        {"backwards",
+                                         {floats({2, 3}), floats({3, 2, 3}), floats({3, 3}), floats({3, 3})},
+                                         [](std::span<const Value> x) { return example(x, true); }}};
+                              }};
 
 }  // namespace
 
-Values scan(Graph& graph, std::shared_ptr<const Graph> body, std::span<const Value> carries, std::span<const Value> sequences,
-            std::span<const Value> constants, bool reverse) {
+Values scan(Graph& graph, std::shared_ptr<const Graph> body, std::span<const Value> carries,
+            std::span<const Value> sequences, std::span<const Value> constants, bool reverse) {
   Values inputs(carries.begin(), carries.end());
   inputs.insert(inputs.end(), sequences.begin(), sequences.end());
   inputs.insert(inputs.end(), constants.begin(), constants.end());
-  return graph.add_all(scan_op, inputs, Scan{static_cast<std::int64_t>(carries.size()), static_cast<std::int64_t>(sequences.size()), reverse}, {std::move(body)});
+  return graph.add_all(
+      scan_op, inputs,
+      Scan{static_cast<std::int64_t>(carries.size()), static_cast<std::int64_t>(sequences.size()), reverse},
+      {std::move(body)});
 }
 
 void ops_scan(std::vector<const OpDef*>& all) { all.push_back(&scan_op); }

@@ -37,8 +37,6 @@ Choice log_sum_exp(const Problem& problem) {
 
 }  // namespace
 
-void kernels_log_sum_exp(KernelTable& table) {
-  add_both(table, "log_sum_exp", "rows", log_sum_exp);
-}
+void kernels_log_sum_exp(KernelTable& table) { add_both(table, "log_sum_exp", "rows", log_sum_exp); }
 
 }  // namespace strata::cpu
