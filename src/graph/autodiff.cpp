@@ -12,15 +12,18 @@ class Differentiation {
  public:
   explicit Differentiation(Graph& graph) : graph_(graph) {}
 
-  // Which nodes lie between the wanted values and the loss: only those are differentiated.
+  // Which nodes lie between the wanted values and the loss: only those are differentiated. A wanted value itself is
+  // passed through only where it depends on another.
   void mark(std::span<const Value> wrt, int last) {
     between_.assign(static_cast<std::size_t>(last) + 1, false);
+    depends_ = between_;
     for (const Value& value : wrt)
       if (value.node <= last) between_[static_cast<std::size_t>(value.node)] = true;
     for (int n = 0; n <= last; ++n) {
       if (graph_[n].op->name == "stop_gradient") continue;
       for (const Ref& ref : graph_[n].inputs)
-        if (ref && between_[static_cast<std::size_t>(ref.node)]) between_[static_cast<std::size_t>(n)] = true;
+        if (ref && between_[static_cast<std::size_t>(ref.node)])
+          between_[static_cast<std::size_t>(n)] = depends_[static_cast<std::size_t>(n)] = true;
     }
   }
 
@@ -35,7 +38,7 @@ class Differentiation {
 
   void run(int last) {
     for (int n = last; n >= 0; --n) {
-      if (!between_[static_cast<std::size_t>(n)] || graph_[n].inputs.empty()) continue;
+      if (!depends_[static_cast<std::size_t>(n)]) continue;
       Values outputs, arriving;
       bool any = false;
       for (int o = 0; o < static_cast<int>(graph_[n].types.size()); ++o) {
@@ -64,11 +67,13 @@ class Differentiation {
       return through_decomposition(op, attributes, inputs, arriving);
     }
     const Values own = op.vjp({inputs, outputs, arriving, attributes, bodies});
-    STRATA_CHECK(own.size() == inputs.size(), op.name, ": ", own.size(), " gradients for ", inputs.size(), " inputs");
+    if (own.size() != inputs.size())
+      throw Error(cat("op '", op.name, "' gives ", own.size(), " gradients for ", inputs.size(), " inputs"));
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (!own[i] || !refs[i] || !between_[static_cast<std::size_t>(refs[i].node)]) continue;
-      STRATA_CHECK(own[i].shape() == inputs[i].shape(), op.name, ": the gradient of input ", i, " is ", own[i].type(),
-                   ", the input ", inputs[i].type());
+      if (own[i].type() != inputs[i].type())
+        throw Error(cat("op '", op.name, "': input ", i, " is ", inputs[i].type(), ", but its gradient ",
+                        own[i].type()));
       add(refs[i], own[i]);
     }
   }
@@ -78,12 +83,12 @@ class Differentiation {
                              const Values& arriving) {
     // The simpler ops start from stand-ins, so that only they are walked.
     Values stand_ins;
-    for (const Value& input : inputs) stand_ins.push_back(input ? reshape_barrier(input) : Value{});
+    for (const Value& input : inputs) stand_ins.push_back(input ? stand_in_for(input) : Value{});
     const Values results = op.decompose(stand_ins, attributes);
     Value loss;
     for (std::size_t o = 0; o < results.size() && o < arriving.size(); ++o) {
       if (!arriving[o] || !results[o]) continue;
-      Value part = sum(multiply(results[o], stop_gradient(arriving[o])));
+      Value part = sum(multiply(results[o], arriving[o]));
       loss = loss ? strata::add(loss, part) : part;
     }
     if (!loss) return;
@@ -99,13 +104,11 @@ class Differentiation {
     }
   }
 
-  Value reshape_barrier(Value input) {
-    // A node of its own for the same value; simplified away later.
-    return is_floating(input.dtype()) ? input * 1.0 : input;
-  }
+  // A node of its own for the same value; simplified away later.
+  static Value stand_in_for(Value input) { return is_floating(input.dtype()) ? input * 1.0 : input; }
 
   Graph& graph_;
-  std::vector<bool> between_;
+  std::vector<bool> between_, depends_;
   std::map<Ref, Value> gradients_;
 };
 

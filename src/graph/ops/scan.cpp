@@ -2,6 +2,7 @@
 // Loops: a body run once a step over sequences, carrying values along. Its gradient is a loop the other way.
 #include <algorithm>
 
+#include "graph/fused.h"
 #include "graph/rules.h"
 
 namespace strata {
@@ -20,13 +21,6 @@ struct Parts {
   std::int64_t steps;
 };
 
-std::vector<int> body_inputs(const Graph& body) {
-  std::vector<int> nodes;
-  for (const auto& [_, node] : body.inputs()) nodes.push_back(node);
-  std::ranges::sort(nodes);
-  return nodes;
-}
-
 Parts parts_of(std::span<const Type> inputs, const Scan& scan, const Graph& body) {
   Parts parts{static_cast<std::size_t>(scan.carries), static_cast<std::size_t>(scan.sequences), 0, 0, 0};
   if (inputs.size() < parts.carries + parts.sequences || parts.sequences == 0)
@@ -35,6 +29,8 @@ Parts parts_of(std::span<const Type> inputs, const Scan& scan, const Graph& body
   if (body.outputs().size() < parts.carries)
     throw Error(cat("scan's body gives ", body.outputs().size(), " outputs for ", parts.carries, " carries"));
   parts.yields = body.outputs().size() - parts.carries;
+  if (inputs[parts.carries].shape.rank() == 0)
+    throw Error(cat("scan needs sequences with steps along axis 0, got ", inputs[parts.carries]));
   parts.steps = inputs[parts.carries].shape[0];
   return parts;
 }
@@ -95,11 +91,21 @@ void reference(const Reference& r) {
   for (std::size_t o = 0; o < parts.carries; ++o) r.outputs[o] = feeds[body[nodes[o]].label];
 }
 
+// A body may be one of ours already, when a gradient is differentiated again.
+std::string unused_name(const Graph& graph) {
+  const auto taken = [&](const std::string& name) {
+    return std::ranges::any_of(graph.outputs(), [&](const Graph::Output& output) { return output.name == name; });
+  };
+  std::size_t number = graph.outputs().size();
+  while (taken(cat("carry_", number))) ++number;
+  return cat("carry_", number);
+}
+
 // The body again, which also yields the carries it was given: what the way back needs.
 std::shared_ptr<const Graph> remembering(const Graph& body, const Parts& parts) {
   auto graph = std::make_shared<Graph>(body);
   for (std::size_t o = 0; o < parts.carries; ++o)
-    graph->output(cat("carry_", o), {graph.get(), body_inputs(body)[o], 0});
+    graph->output(unused_name(*graph), {graph.get(), body_inputs(body)[o], 0});
   return graph;
 }
 
