@@ -9,12 +9,17 @@ namespace strata {
 Groups::Groups(const Graph& graph)
     : graph_(graph),
       uses_(graph),
+      exchange_after_(static_cast<std::size_t>(graph.size()), -1),
       members_(static_cast<std::size_t>(graph.size())),
       patterns_(static_cast<std::size_t>(graph.size())),
       seen_(static_cast<std::size_t>(graph.size())) {
+  int collective = -1;
   for (int node = 0; node < graph.size(); ++node) {
     group_.push_back(node);
     members_[static_cast<std::size_t>(node)] = {node};
+    if (!graph[node].op->traits.collective) continue;
+    if (collective >= 0) exchange_after_[static_cast<std::size_t>(collective)] = node;
+    collective = node;
   }
 }
 
@@ -28,6 +33,14 @@ bool Groups::reaches(int from, int to, bool beyond_direct) {
     const int group = open.back();
     open.pop_back();
     for (const int node : members(group)) {
+      if (const int after = exchange_after_[static_cast<std::size_t>(node)]; after >= 0) {
+        const int next = of(after);
+        if (next == to && !(beyond_direct && group == from)) return true;
+        if (next != to && seen_[static_cast<std::size_t>(next)] != search_ && members(next).front() <= last) {
+          seen_[static_cast<std::size_t>(next)] = search_;
+          open.push_back(next);
+        }
+      }
       for (int output = 0; output < static_cast<int>(graph_[node].types.size()); ++output) {
         for (const int reader : uses_.readers({node, output})) {
           const int next = of(reader);
@@ -96,6 +109,10 @@ std::vector<int> Groups::order() const {
       if (!input || of(input.node) == of(node)) continue;
       readers[static_cast<std::size_t>(of(input.node))].push_back(of(node));
       ++waiting[static_cast<std::size_t>(of(node))];
+    }
+    if (const int after = exchange_after_[static_cast<std::size_t>(node)]; after >= 0 && of(after) != of(node)) {
+      readers[static_cast<std::size_t>(of(node))].push_back(of(after));
+      ++waiting[static_cast<std::size_t>(of(after))];
     }
   }
   // A group stands where its last member stood, or as soon after as its inputs are there.

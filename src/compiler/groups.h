@@ -10,6 +10,8 @@
 
 namespace strata {
 
+// Collectives keep the order they have in the graph, as if each read the one before: replicas with different row counts
+// may group differently, and still must exchange the same things at the same time.
 class Groups {
  public:
   explicit Groups(const Graph& graph);
@@ -35,6 +37,7 @@ class Groups {
   const Graph& graph_;
   Uses uses_;
   std::vector<int> group_;                 // by node
+  std::vector<int> exchange_after_;        // by node: of a collective, the one that comes next; else -1
   std::vector<std::vector<int>> members_;  // by group
   std::vector<std::string> patterns_;
   std::vector<int> seen_;  // by group: the search that came by last

@@ -187,15 +187,18 @@ RunResult Executor::run(std::span<const Plan> plans, std::span<const std::map<st
     }
     if (!exchanging) break;
     const auto first = static_cast<std::size_t>(position_[0]);
+    STRATA_CHECK(first < plans[0].launches.size(), "replica 0 has no exchange where another has one");
+    const Type& type = plans[0].slots[static_cast<std::size_t>(plans[0].launches[first].inputs[0])].type;
     for (std::size_t r = 0; r < replicas; ++r) {
       streams_[r]->synchronize();
       const auto at = static_cast<std::size_t>(position_[r]);
       STRATA_CHECK(at < plans[r].launches.size() && plans[r].launches[at].collective, "replica ", static_cast<int>(r),
                    " has no exchange where replica 0 has one");
+      const Type& own = plans[r].slots[static_cast<std::size_t>(plans[r].launches[at].inputs[0])].type;
+      STRATA_CHECK(own == type, "replica ", static_cast<int>(r), " exchanges ", own, " where replica 0 does ", type);
       exchange_in_[r] = running_[r]->inputs[at][0];
       exchange_out_[r] = running_[r]->outputs[at][0];
     }
-    const Type& type = plans[0].slots[static_cast<std::size_t>(plans[0].launches[first].inputs[0])].type;
     if (communicator_->all_reduce(exchange_in_, exchange_out_, type) != Status::ok)
       return {Status::failed, false, position_[0]};
     for (std::size_t r = 0; r < replicas; ++r) ++position_[r];
