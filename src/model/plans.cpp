@@ -19,12 +19,14 @@ Compilation Runner::compile(const Graph& graph, const std::string& name, std::in
   compilation.batch_rows = rows;
   const auto replicas = static_cast<std::int64_t>(mesh_.devices.size());
   const std::int64_t part = (rows + replicas - 1) / replicas;
+  // One row cannot be told from an axis that broadcasts: every replica computes it whole, and all agree.
+  const bool shared = rows <= 1;
   for (std::int64_t r = 0; r < replicas; ++r)
-    compilation.rows.emplace_back(std::min(rows, r * part), std::min(rows, (r + 1) * part));
+    compilation.rows.emplace_back(shared ? 0 : std::min(rows, r * part), std::min(rows, (r + 1) * part));
   for (auto& [feed, node] : graph.inputs()) compilation.whole[feed] = graph[node].types[0];
   CompileOptions options;
   options.name = name;
-  options.replicas = static_cast<int>(replicas);
+  options.replicas = shared ? 1 : static_cast<int>(replicas);
   options.batch_rows = rows;
   options.fast_math = fast_math_;
   for (std::int64_t r = 0; r < replicas; ++r) {
@@ -74,6 +76,7 @@ Tensor Runner::output(const Compilation& compilation, const std::string& name) c
   std::size_t at = 0;
   for (std::size_t r = 0; r < compilation.plans.size(); ++r) {
     if (compilation.rows[r].first == compilation.rows[r].second) continue;
+    if (r > 0 && compilation.rows[r].first == 0) break;  // a row all replicas share
     const Tensor part = executor_.output(compilation.plans[r], name, static_cast<int>(r));
     std::memcpy(static_cast<char*>(whole.host_data()) + at, part.host_data(), part.bytes());
     at += part.bytes();
