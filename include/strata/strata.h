@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything strata offers. Start here: Sequential and Model (model.h), the layers (layers/), Scope (scope.h) for parts of
-// your own. A name that is both a loss and a metric, or a layer and an initializer, means the loss and the layer; the other
-// is written with its kind: metrics::MeanSquaredError, initializers::Identity.
+// your own. Names that are both a loss and a metric (MeanSquaredError) or a layer and an initializer (Identity) are
+// written with their kind: losses::MeanSquaredError.
 #pragma once
 
 #include "strata/callbacks.h"
@@ -29,10 +29,4 @@ using namespace constraints;
 using namespace callbacks;
 using namespace datasets;
 using namespace strategies;
-using layers::Identity;
-using losses::BinaryCrossentropy;
-using losses::CategoricalCrossentropy;
-using losses::MeanAbsoluteError;
-using losses::MeanSquaredError;
-using losses::SparseCategoricalCrossentropy;
 }  // namespace strata
