@@ -46,10 +46,6 @@ class Fitting final : public Training {
   void stop(const std::string& reason) override { stop_ = reason.empty() ? "stopped" : reason; }
   double value(const std::string& path) const override { return core_.store.read(checked(path)).to_doubles()[0]; }
   void set(const std::string& path, double value) override {
-    if (path == "optimizer/learning_rate" && core_.binding.optimizer->learning_rate().scheduled())
-      throw Error(cat("optimizer/learning_rate follows the schedule ",
-                      core_.binding.optimizer->learning_rate().schedule().name(),
-                      " and cannot be set by a callback; give learning_rate a number"));
     const Type& type = core_.store.find(checked(path))->type;
     if (type.size() != 1) throw Error(cat("state '", path, "' is ", type, "; only single numbers can be set"));
     core_.store.write(path, Tensor::from_doubles(type, std::span<const double>(&value, 1)));
@@ -69,6 +65,10 @@ class Fitting final : public Training {
 
  private:
   const std::string& checked(const std::string& path) const {
+    if (path == "optimizer/learning_rate" && core_.binding.optimizer->learning_rate().scheduled())
+      throw Error(cat("optimizer/learning_rate follows the schedule ",
+                      core_.binding.optimizer->learning_rate().schedule().name(),
+                      " and is no state that a callback reads or sets; give learning_rate a number"));
     if (core_.store.has(path)) return path;
     std::vector<std::string> known;
     for (auto& [name, _] : core_.store.variables()) known.push_back(name);
@@ -167,6 +167,7 @@ History Fitting::run(const Dataset& train) {
   if (options_.verbose != "none") callbacks_.push_back(callbacks::ProgressBar{.verbose = options_.verbose});
   for (auto& callback : callbacks_) every_step_ = every_step_ || callback->every_step();
   if (!options_.directory.empty()) std::filesystem::create_directories(options_.directory);
+  epoch_ = options_.initial_epoch;  // a callback tells by it whether a run begins or goes on
   for (auto& callback : callbacks_) callback->on_fit_begin(*this);
   std::int64_t pass = options_.initial_epoch,
                in_pass = 0;  // with steps_per_epoch, passes over the data and epochs differ
