@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each kind of part as an argument of another.
-#include "strata/callback.h"
-#include "strata/dataset.h"
 #include "strata/layer.h"
 #include "strata/metric.h"
 #include "strata/optimizer.h"
@@ -27,7 +25,5 @@ const FieldType& FieldTypeOf<Optimizer>::get() { return kind_field<OptimizerKind
 const FieldType& FieldTypeOf<Loss>::get() { return kind_field<LossKind>(); }
 const FieldType& FieldTypeOf<Metric>::get() { return kind_field<MetricKind>(); }
 const FieldType& FieldTypeOf<Strategy>::get() { return kind_field<StrategyKind>(); }
-const FieldType& FieldTypeOf<Dataset>::get() { return kind_field<DatasetKind>(); }
-const FieldType& FieldTypeOf<Callback>::get() { return kind_field<CallbackKind>(); }
 
 }  // namespace strata
