@@ -296,7 +296,8 @@ struct LogSoftmax {
     return Schema("LogSoftmax", "The logarithm of softmax.")
         .masking(Schema::Masking::passes)
         .arg("axis", &LogSoftmax::axis, "The axis.")
-        .example(+[] { return LogSoftmax{}; }, {{4}});
+        .example(+[] { return LogSoftmax{}; }, {{4}})
+        .example(+[] { return LogSoftmax{.axis = 1}; }, {{3, 2}});
   }
   Value call(Scope&, Value x) const { return log_softmax(x, static_cast<int>(axis)); }
 };
@@ -306,10 +307,17 @@ struct Sparsemax {
   static Schema schema() {
     return Schema("Sparsemax", "The nearest point of the probability simplex: many zeros. Martins and Astudillo, 2016.")
         .masking(Schema::Masking::passes)
-        .arg("axis", &Sparsemax::axis, "The axis; the last.", between(-1, -1))
-        .example(+[] { return Sparsemax{}; }, {{4}});
+        .arg("axis", &Sparsemax::axis, "The axis whose values become a distribution.")
+        .example(+[] { return Sparsemax{}; }, {{4}})
+        .example(+[] { return Sparsemax{.axis = 1}; }, {{3, 2}});
   }
   Value call(Scope&, Value x) const {
+    const int last = x.shape().rank() - 1, at = x.shape().axis(static_cast<int>(axis));
+    std::vector<std::int64_t> swapped;  // its own opposite
+    for (int i = 0; i <= last; ++i) swapped.push_back(i == at ? last : i == last ? at : i);
+    return at == last ? along_last(x) : transpose(along_last(transpose(x, swapped)), swapped);
+  }
+  static Value along_last(Value x) {
     const std::int64_t n = x.shape()[-1];
     std::vector<double> counting;
     for (std::int64_t k = 1; k <= n; ++k) counting.push_back(static_cast<double>(k));
@@ -385,7 +393,8 @@ struct Glu {
   static Schema schema() {
     return Schema("Glu", "The first half of an axis times the sigmoid of the second. Dauphin et al., 2017.")
         .arg("axis", &Glu::axis, "The axis that is halved.")
-        .example(+[] { return Glu{}; }, {{4}});
+        .example(+[] { return Glu{}; }, {{4}})
+        .example(+[] { return Glu{.axis = 1}; }, {{2, 3}});
   }
   Value call(Scope&, Value x) const {
     const int at = static_cast<int>(axis);

@@ -105,7 +105,7 @@ struct Masking {
   static Schema schema() {
     return Schema("Masking", "Steps all of whose features are one value are passed over by later layers.")
         .arg("mask_value", &Masking::mask_value, "The value.")
-        .example(+[] { return Masking{.mask_value = 0}; }, {{4, 2}});
+        .example(+[] { return Masking{.mask_value = -1}; }, {{4, 2}});
   }
   Value counts(Value x) const {
     Value other = cast(not_equal(x, full_like(x, mask_value)), DType::float32);

@@ -136,7 +136,7 @@ struct LayerNormalization {
               return LayerNormalization{.axis = Ints{1, 2}, .center = false};
             },
             {{2, 3}})
-        .example(+[] { return LayerNormalization{.axis = 1}; }, {{3, 2}});
+        .example(+[] { return LayerNormalization{.axis = 1, .scale = false}; }, {{3, 2}});
   }
   Value call(Scope& s, Value x) const {
     const int rank = x.shape().rank();
@@ -174,7 +174,12 @@ struct RMSNormalization {
         .masking(Schema::Masking::passes)
         .arg("axis", &RMSNormalization::axis, "The axis, or axes taken together.")
         .arg("epsilon", &RMSNormalization::epsilon, "Added to the mean square.", at_least(0))
-        .example(+[] { return RMSNormalization{}; }, {{4}});
+        .example(+[] { return RMSNormalization{}; }, {{4}})
+        .example(
+            +[] {
+              return RMSNormalization{.axis = Ints{1, 2}};
+            },
+            {{2, 3}});
   }
   Value call(Scope& s, Value x) const {
     Shape own, across;

@@ -94,7 +94,8 @@ struct GlobalMaxPooling2D {
         .arg("data_format", &GlobalMaxPooling2D::data_format, "Where the channels are.",
              one_of({"channels_last", "channels_first"}))
         .arg("keepdims", &GlobalMaxPooling2D::keepdims, "Whether height and width stay, as 1.")
-        .example(+[] { return GlobalMaxPooling2D{}; }, {{3, 2, 2}});
+        .example(+[] { return GlobalMaxPooling2D{}; }, {{3, 2, 2}})
+        .example(+[] { return GlobalMaxPooling2D{.data_format = "channels_first", .keepdims = true}; }, {{3, 2, 2}});
   }
   Value call(Scope&, Value x) const {
     if (x.shape().rank() != 4) throw Error(cat("takes images [batch, height, width, channels], got ", x.shape()));

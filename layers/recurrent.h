@@ -55,6 +55,7 @@ struct LSTM {
                           .return_sequences = true};
             },
             {{3, 2}})
+        .example(+[] { return LSTM{.units = 2, .unit_forget_bias = false, .return_state = true}; }, {{3, 2}})
         .example(+[] { return LSTM{.units = 2, .dropout = 0.2, .recurrent_dropout = 0.2, .go_backwards = true}; },
                  {{3, 2}});
   }

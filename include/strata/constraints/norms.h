@@ -17,7 +17,10 @@ struct MaxNorm {
     return Schema("MaxNorm", "Weights whose norm along an axis is larger are scaled down.")
         .arg("max_value", &MaxNorm::max_value, "The largest norm.", at_least(0))
         .arg("axis", &MaxNorm::axis, "Along which axes.")
-        .example(+[] { return MaxNorm{.max_value = 0.5}; });
+        .example(+[] { return MaxNorm{.max_value = 0.5}; })
+        .example(+[] {
+          return MaxNorm{.axis = Ints{0, 1}};
+        });
   }
   Value apply(Value w) const {
     Value n = norms(w, axis);
@@ -30,7 +33,7 @@ struct UnitNorm {
   static Schema schema() {
     return Schema("UnitNorm", "The norm along an axis is 1.")
         .arg("axis", &UnitNorm::axis, "Along which axes.")
-        .example(+[] { return UnitNorm{}; });
+        .example(+[] { return UnitNorm{.axis = 1}; });
   }
   Value apply(Value w) const { return w / (norms(w, axis) + tiny); }
 };
@@ -44,7 +47,7 @@ struct MinMaxNorm {
         .arg("max_value", &MinMaxNorm::max_value, "The largest.", at_least(0))
         .arg("rate", &MinMaxNorm::rate, "How much of the way: 1 is all of it.", between(0, 1))
         .arg("axis", &MinMaxNorm::axis, "Along which axes.")
-        .example(+[] { return MinMaxNorm{.min_value = 0.5, .rate = 0.5}; });
+        .example(+[] { return MinMaxNorm{.min_value = 0.5, .max_value = 0.8, .rate = 0.5, .axis = 1}; });
   }
   Value apply(Value w) const {
     Value n = norms(w, axis), clipped = minimum(maximum(n, full_like(n, min_value)), full_like(n, max_value));

@@ -27,7 +27,7 @@ struct RandomNormal {
         .arg("mean", &RandomNormal::mean, "Their mean.")
         .arg("stddev", &RandomNormal::stddev, "Their standard deviation.", at_least(0))
         .arg("seed", &RandomNormal::seed, "A seed of its own.")
-        .example(+[] { return RandomNormal{.mean = 1}; });
+        .example(+[] { return RandomNormal{.mean = 1, .stddev = 0.1}; });
   }
   void make(const Fill& fill, std::span<double> out) const {
     const Fill own = seeded(fill, seed);
@@ -44,7 +44,7 @@ struct RandomUniform {
         .arg("minval", &RandomUniform::minval, "The least.")
         .arg("maxval", &RandomUniform::maxval, "The largest.")
         .arg("seed", &RandomUniform::seed, "A seed of its own.")
-        .example(+[] { return RandomUniform{.minval = 0}; });
+        .example(+[] { return RandomUniform{.minval = 0, .maxval = 1}; });
   }
   void make(const Fill& fill, std::span<double> out) const {
     const Fill own = seeded(fill, seed);
@@ -61,7 +61,7 @@ struct TruncatedNormal {
         .arg("mean", &TruncatedNormal::mean, "Their mean.")
         .arg("stddev", &TruncatedNormal::stddev, "Standard deviation before the cut.", at_least(0))
         .arg("seed", &TruncatedNormal::seed, "A seed of its own.")
-        .example(+[] { return TruncatedNormal{.stddev = 0.1}; });
+        .example(+[] { return TruncatedNormal{.mean = 1, .stddev = 0.1}; });
   }
   void make(const Fill& fill, std::span<double> out) const {
     const Fill own = seeded(fill, seed);

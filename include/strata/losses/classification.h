@@ -44,7 +44,7 @@ struct SparseCategoricalCrossentropy {
         .arg("ignore_class", &SparseCategoricalCrossentropy::ignore_class, "Samples of this class do not count.")
         .arg("axis", &SparseCategoricalCrossentropy::axis, "The axis of the classes.")
         .example(+[] { return SparseCategoricalCrossentropy{.from_logits = true}; })
-        .example(+[] { return SparseCategoricalCrossentropy{}; });
+        .example(+[] { return SparseCategoricalCrossentropy{.ignore_class = 1, .axis = 1}; });
   }
   Value of(Scope& s, Value predicted, Value labels) const {
     Value x = classes_last(predicted, axis);
@@ -77,7 +77,8 @@ struct CategoricalCrossentropy {
         .arg("label_smoothing", &CategoricalCrossentropy::label_smoothing,
              "How much of each target is spread over all classes.", between(0, 1))
         .arg("axis", &CategoricalCrossentropy::axis, "The axis of the classes.")
-        .example(+[] { return CategoricalCrossentropy{.from_logits = true, .label_smoothing = 0.1}; });
+        .example(+[] { return CategoricalCrossentropy{.from_logits = true, .label_smoothing = 0.1}; })
+        .example(+[] { return CategoricalCrossentropy{.axis = 1}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
     const int at = static_cast<int>(axis);
@@ -100,7 +101,8 @@ struct BinaryCrossentropy {
         .arg("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are drawn towards one half.",
              between(0, 1))
         .arg("axis", &BinaryCrossentropy::axis, "The axis that is averaged.")
-        .example(+[] { return BinaryCrossentropy{.from_logits = true, .label_smoothing = 0.2}; });
+        .example(+[] { return BinaryCrossentropy{.from_logits = true, .label_smoothing = 0.2}; })
+        .example(+[] { return BinaryCrossentropy{.axis = 1}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
     if (label_smoothing != 0) target = target * (1 - label_smoothing) + label_smoothing / 2;

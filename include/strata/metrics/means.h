@@ -80,7 +80,7 @@ struct BinaryCrossentropy {
         .arg("from_logits", &BinaryCrossentropy::from_logits, "Whether predictions are logits.")
         .arg("label_smoothing", &BinaryCrossentropy::label_smoothing, "How far targets are drawn towards one half.",
              between(0, 1))
-        .example(+[] { return BinaryCrossentropy{.from_logits = true}; });
+        .example(+[] { return BinaryCrossentropy{.from_logits = true, .label_smoothing = 0.1}; });
   }
   Value of(Scope& s, Value predicted, Value target) const {
     return loss_of(losses::BinaryCrossentropy{.from_logits = from_logits, .label_smoothing = label_smoothing}, s,
@@ -99,7 +99,7 @@ struct CategoricalCrossentropy {
         .arg("label_smoothing", &CategoricalCrossentropy::label_smoothing,
              "How much of each target is spread over all classes.", between(0, 1))
         .arg("axis", &CategoricalCrossentropy::axis, "The axis of the classes.")
-        .example(+[] { return CategoricalCrossentropy{.from_logits = true}; });
+        .example(+[] { return CategoricalCrossentropy{.from_logits = true, .label_smoothing = 0.1, .axis = 1}; });
   }
   Value of(Scope& s, Value predicted, Value target) const {
     return loss_of(
@@ -119,7 +119,7 @@ struct SparseCategoricalCrossentropy {
         .arg("from_logits", &SparseCategoricalCrossentropy::from_logits, "Whether predictions are logits.")
         .arg("ignore_class", &SparseCategoricalCrossentropy::ignore_class, "Samples of this class do not count.")
         .arg("axis", &SparseCategoricalCrossentropy::axis, "The axis of the classes.")
-        .example(+[] { return SparseCategoricalCrossentropy{.from_logits = true}; });
+        .example(+[] { return SparseCategoricalCrossentropy{.from_logits = true, .ignore_class = 0, .axis = 1}; });
   }
   Values statistics(Scope& s, Value predicted, Value labels, Value weight) const {
     const losses::SparseCategoricalCrossentropy loss{

@@ -36,7 +36,7 @@ struct Adam {
         .arg("epsilon", &Adam::epsilon, "Added to the root of the mean square.", at_least(0))
         .arg("amsgrad", &Adam::amsgrad, "Whether the mean square may only grow. Reddi et al., 2018.")
         .example(+[] { return Adam{.learning_rate = 0.1}; })
-        .example(+[] { return Adam{.learning_rate = 0.1, .beta_1 = 0.5, .amsgrad = true}; });
+        .example(+[] { return Adam{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9, .amsgrad = true}; });
   }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     return adam_update(s, weight, gradient, rate, beta_1, beta_2, epsilon, amsgrad);
@@ -57,7 +57,8 @@ struct AdamW {
         .arg("beta_2", &AdamW::beta_2, "How slowly the mean of its square changes.", from_up_to(0, 1))
         .arg("epsilon", &AdamW::epsilon, "Added to the root of the mean square.", at_least(0))
         .arg("amsgrad", &AdamW::amsgrad, "Whether the mean square may only grow.")
-        .example(+[] { return AdamW{.learning_rate = 0.1, .weight_decay = 0.01}; });
+        .example(+[] { return AdamW{.learning_rate = 0.1, .weight_decay = 0.01}; })
+        .example(+[] { return AdamW{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9, .amsgrad = true}; });
   }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     return adam_update(s, weight, gradient, rate, beta_1, beta_2, epsilon, amsgrad);

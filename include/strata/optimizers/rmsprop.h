@@ -19,7 +19,7 @@ struct RMSprop {
         .arg("epsilon", &RMSprop::epsilon, "Added to the mean square.", at_least(0))
         .arg("centered", &RMSprop::centered, "Whether the mean gradient's square is taken off first.")
         .example(+[] { return RMSprop{.learning_rate = 0.1}; })
-        .example(+[] { return RMSprop{.learning_rate = 0.05, .momentum = 0.5, .centered = true}; });
+        .example(+[] { return RMSprop{.learning_rate = 0.05, .rho = 0.8, .momentum = 0.5, .centered = true}; });
   }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value v = s.state("velocity", weight.type());

@@ -44,7 +44,11 @@ struct InverseTimeDecay {
         .arg("decay_steps", &InverseTimeDecay::decay_steps, "Steps for one decay_rate.", at_least(1))
         .arg("decay_rate", &InverseTimeDecay::decay_rate, "How fast it falls.", at_least(0))
         .arg("staircase", &InverseTimeDecay::staircase, "Whether it falls in whole steps.")
-        .example(+[] { return InverseTimeDecay{.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5}; });
+        .example(+[] { return InverseTimeDecay{.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5}; })
+        .example(+[] {
+          return InverseTimeDecay{
+              .initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.5, .staircase = true};
+        });
   }
   Value at(Scope&, Value step) const {
     Value p = cast(step, DType::float64) / static_cast<double>(decay_steps);
@@ -104,7 +108,11 @@ struct PolynomialDecay {
         .arg("end_learning_rate", &PolynomialDecay::end_learning_rate, "The rate at the end.", at_least(0))
         .arg("power", &PolynomialDecay::power, "1 is a straight line.", above(0))
         .arg("cycle", &PolynomialDecay::cycle, "Whether it starts again, each time longer.")
-        .example(+[] { return PolynomialDecay{.initial_learning_rate = 0.1, .decay_steps = 50, .power = 2}; });
+        .example(+[] { return PolynomialDecay{.initial_learning_rate = 0.1, .decay_steps = 50, .power = 2}; })
+        .example(+[] {
+          return PolynomialDecay{
+              .initial_learning_rate = 0.1, .decay_steps = 50, .end_learning_rate = 0.01, .cycle = true};
+        });
   }
   Value at(Scope&, Value step) const {
     Value s = cast(step, DType::float64), total = full_like(s, static_cast<double>(decay_steps));
