@@ -13,8 +13,10 @@ if(sources)
 endif()
 
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/examples/*.cpp)
+set(STRATA_EXAMPLES "") # their names: each is a test
 foreach(example IN LISTS examples)
   get_filename_component(stem ${example} NAME_WE)
+  list(APPEND STRATA_EXAMPLES ${stem})
   add_executable(example_${stem} ${example})
   target_link_libraries(example_${stem} PRIVATE strata::strata)
 endforeach()

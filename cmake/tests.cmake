@@ -91,7 +91,11 @@ strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
 strata_test(cli RUNGS ${all} cli NEEDS strata_program)
 strata_test(runs RUNGS ${all} LABEL slow NEEDS strata_program)
-strata_test(examples RUNGS ${all} LABEL slow NEEDS strata_program)
+
+# Each example checks its own result.
+foreach(example IN LISTS STRATA_EXAMPLES)
+  strata_test_entry(examples/${example} example_${example} fast example_${example})
+endforeach()
 
 # Another project finds the installed library; nothing of this tree is on its way.
 strata_test_entry(package/find_package strata slow
