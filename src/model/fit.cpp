@@ -121,6 +121,10 @@ void Fitting::validate(Batches& validation) {
 }
 
 History Fitting::run(const Dataset& train) {
+  Mistakes mistakes;
+  train.schema().check(train.data(), {}, mistakes);
+  for (auto& callback : options_.callbacks) callback.schema().check(callback.data(), {}, mistakes);
+  mistakes.raise();
   auto reader = train->open();
   const std::int64_t rows = reader->size();
   std::int64_t trained_rows = rows;

@@ -32,7 +32,16 @@ struct EarlyStopping {
         .keeps("best", &EarlyStopping::best)
         .keeps("best_epoch", &EarlyStopping::best_epoch)
         .keeps("wait", &EarlyStopping::wait)
-        .example(+[] { return EarlyStopping{.patience = 3}; });
+        .example(+[] { return EarlyStopping{.patience = 3}; })
+        .example(+[] {
+          return EarlyStopping{.monitor = "val_accuracy",
+                               .min_delta = 0.001,
+                               .patience = 5,
+                               .mode = "max",
+                               .baseline = 0.5,
+                               .restore_best_weights = true,
+                               .start_from_epoch = 2};
+        });
   }
 
   void on_fit_begin(Training& t) {
@@ -41,27 +50,8 @@ struct EarlyStopping {
     best_epoch = -1;
     best_weights.clear();
   }
-  void on_epoch_end(Training& t) {
-    const Monitor watched{monitor, mode, min_delta};
-    const auto value = watched.read(t);
-    if (!value || t.epoch() < start_from_epoch) return;
-    if (best_epoch < 0) best = watched.worst(t);
-    if (restore_best_weights && best_weights.empty()) best_weights = t.weights();
-    ++wait;
-    if (best_epoch < 0 || watched.better(t, *value, best)) {
-      best = *value;
-      best_epoch = t.epoch();
-      if (restore_best_weights) best_weights = t.weights();
-      if (!baseline || watched.better(t, *value, *baseline)) wait = 0;
-      return;
-    }
-    if (wait >= patience && t.epoch() > 0)
-      t.stop(cat("EarlyStopping: ", monitor, " has not got better since epoch ", best_epoch + 1, " (", best,
-                 "); stopped after epoch ", t.epoch() + 1));
-  }
-  void on_fit_end(Training& t) {
-    if (restore_best_weights && !best_weights.empty()) t.restore(best_weights);
-  }
+  void on_epoch_end(Training& t);
+  void on_fit_end(Training& t);
 };
 
 inline void register_early_stopping(Registry<Callback>& r) { r.add<EarlyStopping>(); }

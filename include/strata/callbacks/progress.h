@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees while training: a bar on a terminal, one line an epoch elsewhere.
+// What a person sees while training: a bar on a terminal; elsewhere one line an epoch, and one each 10 s of a long one.
 #pragma once
 
 #include "strata/callback.h"
@@ -8,14 +8,16 @@ namespace strata::callbacks {
 
 struct ProgressBar {
   std::string verbose = "auto";
-  double epoch_began = 0, drawn = 0;
-  std::int64_t width = 0;
+  // Of the epoch under way: when it began, in seconds, and at which step; when something was shown last.
+  double epoch_began = 0, shown = 0;
+  std::int64_t first_step = 0;
 
   static Schema schema() {
     return Schema("ProgressBar", "Shows how training goes, on stderr. fit() adds one by itself.")
-        .arg("verbose", &ProgressBar::verbose,
-             "bar: redrawn in place; line: one line an epoch; auto: a bar on a terminal, lines elsewhere.",
-             one_of({"auto", "bar", "line", "none"}))
+        .arg(
+            "verbose", &ProgressBar::verbose,
+            "bar: redrawn in place; line: one line an epoch, or each 10 s; auto: a bar on a terminal, lines elsewhere.",
+            one_of({"auto", "bar", "line", "none"}))
         .example(+[] { return ProgressBar{.verbose = "line"}; });
   }
   void on_epoch_begin(Training& t);

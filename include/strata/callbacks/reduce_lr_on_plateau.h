@@ -2,8 +2,6 @@
 // Lowers the learning rate when a figure no longer gets better.
 #pragma once
 
-#include <algorithm>
-
 #include "strata/callback.h"
 
 namespace strata::callbacks {
@@ -16,6 +14,7 @@ struct ReduceLROnPlateau {
   double min_delta = 1e-4;
   std::int64_t cooldown = 0;
   double min_lr = 0;
+  // What it remembers over a stop.
   double best = 0;
   bool begun = false;
   std::int64_t wait = 0, cooling = 0;
@@ -35,30 +34,13 @@ struct ReduceLROnPlateau {
         .keeps("begun", &ReduceLROnPlateau::begun)
         .keeps("wait", &ReduceLROnPlateau::wait)
         .keeps("cooling", &ReduceLROnPlateau::cooling)
-        .example(+[] { return ReduceLROnPlateau{.factor = 0.5, .patience = 2}; });
+        .example(+[] { return ReduceLROnPlateau{.factor = 0.5, .patience = 2}; })
+        .example(+[] {
+          return ReduceLROnPlateau{.monitor = "loss", .mode = "min", .min_delta = 0, .cooldown = 1, .min_lr = 1e-5};
+        });
   }
-  void on_epoch_end(Training& t) {
-    const std::string path = "optimizer/learning_rate";
-    const double rate = t.value(path);
-    t.log("learning_rate", rate);
-    const Monitor watched{monitor, mode, min_delta};
-    const auto value = watched.read(t);
-    if (!value) return;
-    if (!begun) best = watched.worst(t);
-    if (cooling > 0) {
-      --cooling;
-      wait = 0;
-    }
-    if (!begun || watched.better(t, *value, best)) {
-      best = *value;
-      wait = 0;
-    } else if (cooling == 0 && ++wait >= patience && rate > min_lr) {
-      t.set(path, std::max(rate * factor, min_lr));
-      cooling = cooldown;
-      wait = 0;
-    }
-    begun = true;
-  }
+  void on_fit_begin(Training& t);  // Error: the learning rate follows a schedule
+  void on_epoch_end(Training& t);
 };
 
 inline void register_reduce_lr_on_plateau(Registry<Callback>& r) { r.add<ReduceLROnPlateau>(); }
