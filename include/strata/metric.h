@@ -22,7 +22,8 @@ enum class Direction { unknown, up, down };
 
 // For a mean over samples: sum of weight x value, and sum of weight. `weight` may be null (ones) or of fewer axes.
 Values mean_statistics(Scope& scope, Value values, Value weight);
-double mean_result(std::span<const Array> totals);  // 0 when nothing was counted
+double mean_result(std::span<const Array> totals);      // 0 when nothing was counted
+Value weights_like(Value weight, const Shape& values);  // float32, one for each value
 
 struct MetricKind {
   static constexpr std::string_view word = "metric";

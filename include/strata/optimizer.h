@@ -54,8 +54,8 @@ template <> struct FieldTypeOf<Optimizer> { static const FieldType& get(); };
 
 // A weight to be updated. A null gradient: nothing depends on it.
 struct Trained {
-  Value weight, gradient;
-  std::string path;
+  Value weight = {}, gradient = {};
+  std::string path = {};
   Optional<Constraint> constraint = {};
 };
 

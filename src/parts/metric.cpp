@@ -12,18 +12,22 @@ Schema MetricCommon::schema() {
       .arg("dtype", &MetricCommon::dtype, "The dtype it computes in; float32 when empty.");
 }
 
+Value weights_like(Value weight, const Shape& values) {
+  Shape shape = weight.shape();
+  if (shape.rank() > values.rank() && shape[-1] == 1) shape = shape.without(-1);
+  // Values a sample, weights a step: a sample's value counts with its steps' mean weight.
+  weight = cast(reshape(weight, shape), DType::float32);
+  while (weight.shape().rank() > values.rank()) weight = reduce_mean(weight, {-1});
+  shape = weight.shape();
+  while (shape.rank() < values.rank()) shape = shape.append(1);
+  return broadcast_to(reshape(weight, shape), values);
+}
+
 Values mean_statistics(Scope& scope, Value values, Value weight) {
   values = cast(values, DType::float32);
   if (!weight) return {sum(values), full(scope.graph(), static_cast<double>(values.shape().size()))};
-  Shape shape = weight.shape();
-  if (shape.rank() > values.shape().rank() && shape[-1] == 1) shape = shape.without(-1);
-  // Values a sample, weights a step: a sample's value counts with its steps' mean weight.
-  Value w = cast(reshape(weight, shape), DType::float32);
-  while (w.shape().rank() > values.shape().rank()) w = reduce_mean(w, {-1});
-  shape = w.shape();
-  while (shape.rank() < values.shape().rank()) shape = shape.append(1);
-  w = broadcast_to(reshape(w, shape), values.shape());
-  return {sum(values * w), sum(w)};
+  weight = weights_like(weight, values.shape());
+  return {sum(values * weight), sum(weight)};
 }
 
 double mean_result(std::span<const Array> totals) {

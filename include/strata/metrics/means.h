@@ -129,7 +129,8 @@ struct SparseCategoricalCrossentropy {
     // As Keras counts: without weights what is ignored adds nothing but is counted; with weights it has none.
     Value counted = loss.counted(s, reshape(labels, values.shape()));
     values = select(counted, values, full_like(values, 0));
-    return mean_statistics(s, values, weight ? weight * cast(counted, weight.dtype()) : weight);
+    if (weight) weight = weights_like(weight, values.shape()) * cast(counted, DType::float32);
+    return mean_statistics(s, values, weight);
   }
 };
 

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses and metrics: gradients against differences; reductions, sample weights, masks; shapes and labels that are
+// refused. Regularizers and constraints.
+#include "strata/loss.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "strata/metric.h"
+#include "strata/precision.h"
+#include "support/arrays.h"
+#include "support/message.h"
+
+using namespace strata;
+using namespace strata::test;
+
+namespace {
+
+struct Batch {
+  Graph graph;
+  Trace trace;
+  std::map<std::string, Array> feeds;
+
+  Batch() {
+    trace.graph = &graph;
+    trace.training = true;
+    trace.rows = 4;
+    trace.precision = precision_named("float64");
+    for (const char* name : {names::seed, names::step, names::first_row, names::faults}) feeds[name] = Array(Shape{});
+  }
+  Scope scope() { return {trace, "", trace.precision}; }
+  Value input(const std::string& name, const Array& value, DType dtype = DType::float64) {
+    feeds[name] = value;
+    return graph.input(name, {value.shape, dtype});
+  }
+  Array result(Value value) {
+    return evaluate(graph, feeds)[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)];
+  }
+};
+
+Array whole(const Shape& shape, std::uint64_t seed, double high) {
+  return drawn({{shape, DType::int32}, 0, high}, seed);
+}
+
+// Predictions and targets that suit: class numbers in [0, 3) without the axis of classes, or numbers in (0, 1).
+std::pair<Value, Value> suited(Batch& b, Target kind, std::int64_t axis) {
+  const Shape shape{4, 3, 3};
+  const Value p = b.input("p", uniform(shape, 3, 0.05, 0.95));
+  const Value t = kind == Target::classes
+                      ? b.input("t", whole(shape.without(shape.axis(static_cast<int>(axis))), 4, 3), DType::int32)
+                      : b.input("t", uniform(shape, 4, 0.05, 0.95));
+  return {p, t};
+}
+
+std::int64_t axis_of(const Config& args) {
+  const Config* axis = args.find("axis");
+  return axis ? std::get<std::int64_t>(axis->data) : -1;
+}
+
+double reduced(const std::string& loss, const Array& p, const Array& t, const Array* weight = nullptr,
+               const Array* mask = nullptr) {
+  Batch b;
+  Scope scope = b.scope();
+  const Reduced r =
+      reduce_loss(scope, parts<Loss>().make("mse", parse_flow(loss)), b.input("p", p), b.input("t", t),
+                  weight ? b.input("w", *weight) : Value{}, mask ? b.input("m", *mask, DType::boolean) : Value{});
+  return b.result(r.numerator).data[0] / b.result(r.denominator).data[0];
+}
+
+std::string refusal(const char* loss, const Shape& p, const Shape& t, DType dtype = DType::float64) {
+  return message_of([&] {
+    Batch b;
+    Scope scope = b.scope();
+    reduce_loss(scope, loss, b.input("p", Array(p)), b.input("t", Array(t), dtype), {}, {});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("every loss: one number a sample, and a gradient that agrees with differences") {
+  for (const std::string& name : parts<Loss>().names()) {
+    CAPTURE(name);
+    for (const auto& example : parts<Loss>().schema(name).examples) {
+      const Config args = example.args();
+      const std::string shown = to_text(args);
+      CAPTURE(shown);
+      const Loss loss = parts<Loss>().make(name, args);
+      Batch b;
+      Scope scope = b.scope();
+      const auto [p, t] = suited(b, loss->target(), axis_of(args));
+      const Reduced r = reduce_loss(scope, loss, p, t, {}, {});
+      CHECK(r.per_sample.shape() == Shape{4, 3});
+      const Value value = r.numerator / r.denominator;
+      const Value gradient = gradients(value, std::span<const Value>(&p, 1))[0];
+      verify(b.graph);
+      const Array own = b.result(gradient);
+      auto& fed = b.feeds["p"].data;
+      for (std::size_t i = 0; i < fed.size(); ++i) {
+        const double h = 1e-6, before = fed[i];
+        fed[i] = before + h;
+        const double above = b.result(value).data[0];
+        fed[i] = before - h;
+        const double below = b.result(value).data[0];
+        fed[i] = before;
+        CHECK(own.data[i] == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("every metric: figures of batches join, weights of 0 count for nothing") {
+  for (const std::string& name : parts<Metric>().names()) {
+    CAPTURE(name);
+    for (const auto& example : parts<Metric>().schema(name).examples) {
+      const Config args = example.args();
+      const std::string shown = to_text(args);
+      CAPTURE(shown);
+      const Metric metric = parts<Metric>().make(name, args);
+      Batch b;
+      Scope scope = b.scope();
+      const auto [p, t] = suited(b, metric->target(), axis_of(args));
+      auto figure = [&](std::vector<double> weights) {
+        const Value w = b.input("w", Array(Shape{4}, std::move(weights)));
+        std::vector<Array> totals;
+        for (const Value& statistic : metric->statistics(scope, p, t, w)) totals.push_back(b.result(statistic));
+        return std::pair(metric->result(totals), totals);
+      };
+      const auto [all, totals] = figure({1, 1, 1, 1});
+      const auto [front, front_totals] = figure({1, 1, 0, 0});
+      const auto [back, back_totals] = figure({0, 0, 1, 1});
+      CHECK(std::isfinite(all));
+      for (std::size_t k = 0; k < totals.size(); ++k)
+        for (std::size_t i = 0; i < totals[k].data.size(); ++i)
+          CHECK(totals[k].data[i] == doctest::Approx(front_totals[k].data[i] + back_totals[k].data[i]));
+      std::vector<Array> none;
+      for (const auto& total : totals) none.emplace_back(total.shape);
+      CHECK(metric->result(none) == 0);
+    }
+  }
+}
+
+TEST_CASE("reductions divide as Keras does") {
+  const Array p(Shape{4, 1}, {1, 2, 3, 4}), t(Shape{4, 1}, {0, 0, 0, 0}), w(Shape{4}, {1, 0, 2, 1});
+  const Array m(Shape{4}, {1, 1, 0, 0});
+  CHECK(reduced("{}", p, t) == 7.5);
+  CHECK(reduced("{reduction: mean}", p, t, &w) == (1 + 18 + 16) / 4.0);  // weights do not enter the divisor
+  CHECK(reduced("{reduction: mean_with_sample_weight}", p, t, &w) == (1 + 18 + 16) / 4.0);
+  const Array heavy(Shape{4}, {2, 0, 0, 0});
+  CHECK(reduced("{}", p, t, &heavy) == 0.5);
+  CHECK(reduced("{reduction: mean_with_sample_weight}", p, t, &heavy) == 1);
+  CHECK(reduced("{reduction: sum}", p, t, &w) == 35);
+  CHECK(reduced("{}", p, t, nullptr, &m) == 2.5);  // the mean over what counts
+  CHECK(reduced("{}", p, t, &heavy, &m) == 1);
+  const Array nothing(Shape{4});
+  CHECK(reduced("{}", p, t, nullptr, &nothing) == 0);
+  CHECK(reduced("{reduction: mean_with_sample_weight}", p, t, &nothing) == 0);
+}
+
+TEST_CASE("what lies under a mask does not count, NaN included") {
+  const Array p(Shape{2, 2, 1}, {1, NAN, 2, INFINITY}), t(Shape{2, 2, 1}), m(Shape{2, 2}, {1, 0, 1, 0});
+  CHECK(reduced("{}", p, t, nullptr, &m) == 2.5);
+}
+
+TEST_CASE("a trailing axis of 1 is bridged; other shapes that would broadcast are refused") {
+  const Array p(Shape{4, 1}, {1, 2, 3, 4}), flat(Shape{4});
+  CHECK(reduced("{}", p, flat) == 7.5);
+  CHECK(reduced("{}", Array(Shape{4}, {1, 2, 3, 4}), Array(Shape{4, 1})) == 7.5);
+  const std::string said = refusal("mse", {4, 1}, {4, 3});
+  CHECK(said.find("MeanSquaredError") != std::string::npos);
+  CHECK(said.find("[4, 1]") != std::string::npos);
+  CHECK(said.find("[4, 3]") != std::string::npos);
+  CHECK(refusal("mse", {4, 3}, {4}).find("[4, 3]") != std::string::npos);
+  CHECK(refusal("sparse_categorical_crossentropy", {4, 3}, {4, 3}, DType::int32).find("one class number") !=
+        std::string::npos);
+  CHECK(refusal("sparse_categorical_crossentropy", {4, 3}, {4, 1}, DType::int32) == "(no error)");
+  const std::string weights = message_of([] {
+    const Array w(Shape{3}, {1, 1, 1});
+    reduced("{}", Array(Shape{4, 1}), Array(Shape{4, 1}), &w);
+  });
+  CHECK(weights.find("sample weight [3]") != std::string::npos);
+}
+
+TEST_CASE("labels outside their range fail the step and say so") {
+  for (const double label : {-1.0, 3.0, 2.0}) {
+    Batch b;
+    Scope scope = b.scope();
+    reduce_loss(scope, "sparse_categorical_crossentropy", b.input("p", uniform({1, 3}, 1, 0.1, 0.9)),
+                b.input("t", Array(Shape{1}, {label}), DType::int32), {}, {});
+    REQUIRE(b.trace.checks.size() == 1);
+    CHECK(b.trace.checks[0].second == "a label is outside [0, 3)");
+    CHECK(b.result(b.graph.value(b.graph.ok())).data[0] == (label == 2 ? 1 : 0));
+  }
+  Batch b;  // what is ignored may be any number
+  Scope scope = b.scope();
+  reduce_loss(scope, parts<Loss>().make("SparseCategoricalCrossentropy", parse_flow("{ignore_class: -1}")),
+              b.input("p", uniform({1, 3}, 1, 0.1, 0.9)), b.input("t", Array(Shape{1}, {-1}), DType::int32), {}, {});
+  CHECK(b.result(b.graph.value(b.graph.ok())).data[0] == 1);
+}
+
+TEST_CASE("16-bit predictions are reduced in float32, float64 ones in float64") {
+  for (const auto& [in, out] : {std::pair(DType::bfloat16, DType::float32), std::pair(DType::float16, DType::float32),
+                                std::pair(DType::float64, DType::float64)}) {
+    Batch b;
+    Scope scope = b.scope();
+    const Reduced r =
+        reduce_loss(scope, "mse", b.input("p", Array(Shape{4, 1}), in), b.input("t", Array(Shape{4, 1})), {}, {});
+    CHECK(r.numerator.dtype() == out);
+    CHECK(r.denominator.dtype() == out);
+  }
+}
+
+TEST_CASE("accuracy and crossentropy mean what fits the shapes") {
+  const Type one{{4, 1}, DType::float32}, many{{4, 3}, DType::float32}, classes{{4}, DType::int32},
+      column{{4, 1}, DType::int32};
+  CHECK(accuracy_for(one, one).name() == "BinaryAccuracy");
+  CHECK(accuracy_for(many, classes).name() == "SparseCategoricalAccuracy");
+  CHECK(accuracy_for(many, column).name() == "SparseCategoricalAccuracy");
+  CHECK(accuracy_for(many, many).name() == "CategoricalAccuracy");
+  CHECK(crossentropy_for(one, one).name() == "BinaryCrossentropy");
+  CHECK(crossentropy_for(many, column).name() == "SparseCategoricalCrossentropy");
+  CHECK(crossentropy_for(many, many).name() == "CategoricalCrossentropy");
+}
+
+TEST_CASE("every regularizer grows with the weights; every constraint holds afterwards") {
+  for (const std::string& name : parts<Regularizer>().names())
+    for (const auto& example : parts<Regularizer>().schema(name).examples) {
+      CAPTURE(name);
+      Batch b;
+      const Regularizer regularizer = parts<Regularizer>().make(name, example.args());
+      const Value x = b.input("x", uniform({3, 4}, 5)), twice = x * 2.0;
+      const double once = b.result(regularizer->of(x)).data[0], more = b.result(regularizer->of(twice)).data[0];
+      CHECK(once > 0);
+      CHECK(more > once);
+      CHECK(regularizer->of(x).shape().rank() == 0);
+    }
+  for (const std::string& name : parts<Constraint>().names())
+    for (const auto& example : parts<Constraint>().schema(name).examples) {
+      CAPTURE(name);
+      Batch b;
+      const Constraint constraint = parts<Constraint>().make(name, example.args());
+      Value w = b.input("w", uniform({3, 4}, 5));
+      for (int times = 0; times < 40; ++times) w = constraint->apply(w);  // a rate below 1 goes part of the way
+      const Array settled = b.result(w), again = b.result(constraint->apply(w));
+      CHECK(difference(settled, again) < 1e-6);
+      CHECK(difference(settled, b.feeds["w"]) > 0.01);
+    }
+}
+
+TEST_CASE("every initializer: the same numbers for the same path and seed, others elsewhere when they are drawn") {
+  for (const std::string& name : parts<Initializer>().names())
+    for (const auto& example : parts<Initializer>().schema(name).examples) {
+      CAPTURE(name);
+      const Initializer initializer = parts<Initializer>().make(name, example.args());
+      auto drawn_at = [&](const std::string& path, std::uint64_t seed) {
+        std::vector<double> out(24, NAN);
+        initializer->make(Fill{Shape{4, 6}, seed, path}, out);
+        return out;
+      };
+      const auto first = drawn_at("a/kernel", 1);
+      for (const double value : first) CHECK(std::isfinite(value));
+      CHECK(first == drawn_at("a/kernel", 1));
+      const bool drawn = initializer.schema().find("seed") != nullptr, fixed = example.args().find("seed") != nullptr;
+      CHECK((first != drawn_at("b/kernel", 1)) == (drawn && !fixed));
+      CHECK((first != drawn_at("a/kernel", 2)) == (drawn && !fixed));
+      if (!drawn) continue;
+      Config args = example.args();
+      args.set("seed", Config(11));
+      const Initializer own = parts<Initializer>().make(name, args);
+      std::vector<double> here(24), there(24);
+      own->make(Fill{Shape{4, 6}, 1, "a"}, here);
+      own->make(Fill{Shape{4, 6}, 2, "b"}, there);
+      CHECK(here == there);
+    }
+}
