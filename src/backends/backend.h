@@ -34,7 +34,7 @@ class Stream {
 
 struct Launch {
   std::span<void* const> inputs;   // device addresses; null where an input is not given
-  std::span<void* const> outputs;  // null where an output is never read
+  std::span<void* const> outputs;  // null where an output but the first is never read
   void* workspace = nullptr;       // as many bytes as the choice asked for, 64-byte aligned
   Stream* stream = nullptr;
 };

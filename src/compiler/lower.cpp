@@ -192,7 +192,7 @@ class Lowering {
       const Type& type = n.types[static_cast<std::size_t>(output)];
       const auto& [bytes, format] = choice.opaque[static_cast<std::size_t>(output)];
       int& place = slot({node, output});
-      if (read_.count({node, output})) {
+      if (output == 0 || read_.count({node, output})) {  // kernels may count on their first output
         place =
             add_slot(Slot::Kind::arena, type, type.dtype == DType::opaque ? bytes : type.bytes(), launch.op, format);
       }
