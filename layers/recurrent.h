@@ -1,10 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers.
+// LSTM, and what all recurrent layers share.
 #pragma once
+
+#include <tuple>
 
 #include "strata/layer.h"
 
 namespace strata::layers {
+
+// Any cell over the steps of `projected` [batch, time, k]: `step` is given a scope of the loop's body, one step, the states
+// and the constants there, and gives the states' next values, of which the first is also the output. Masked steps keep
+// states and output. Returns all outputs [batch, time, units], then the last states.
+template <class Step>
+Values over_time(Scope& s, Value projected, const Values& states, const Values& constants, Value mask, Step step) {
+  Graph& graph = s.graph();
+  const std::int64_t batch = projected.shape()[0], time = projected.shape()[1];
+  auto body = std::make_shared<Graph>();
+  Trace trace;
+  trace.graph = body.get();
+  trace.training = s.training();
+  trace.rows = s.rows();
+  Scope inner(trace, s.path(), s.precision());
+  Values state, fixed;
+  for (const Value& one : states) state.push_back(body->input(cat("state", state.size()), one.type()));
+  // What a masked step shows: the last output, zeros before the first.
+  Value shown = mask ? body->input("shown", states[0].type()) : Value{};
+  Value x = body->input("x", {{batch, projected.shape()[2]}, projected.dtype()});
+  Value counts = mask ? body->input("counts", {{batch, 1}, DType::boolean}) : Value{};
+  for (const Value& one : constants) fixed.push_back(body->input(cat("constant", fixed.size()), one.type()));
+  const Values next = step(inner, x, state, fixed);
+  if (!trace.states.empty() || !trace.random_calls.empty())
+    throw Error("activations with weights or random numbers of their own cannot stand inside a recurrent layer");
+  for (std::size_t i = 0; i < state.size(); ++i)
+    body->output(cat("state", i), mask ? select(counts, next[i], state[i]) : next[i]);
+  Value y = mask ? select(counts, next[0], shown) : next[0];
+  if (mask) body->output("shown", y);
+  body->output("y", y);
+  Values carries = states, sequences{transpose(projected, {1, 0, 2})};  // [time, batch, k]
+  if (mask) {
+    carries.push_back(full(graph, 0, states[0].shape(), states[0].dtype()));
+    sequences.push_back(reshape(transpose(mask, {1, 0}), {time, batch, 1}));
+  }
+  const Values results = scan(graph, body, carries, sequences, constants);
+  Values all{transpose(results.back(), {1, 0, 2})};
+  all.insert(all.end(), results.begin(), results.begin() + static_cast<std::ptrdiff_t>(states.size()));
+  return all;
+}
+
+// The sequence, and a mask or none, from its last step to the first.
+inline std::pair<Value, Value> backwards(Value x, Value mask) {
+  return {reverse(x, 1), mask ? reverse(mask, 1) : mask};
+}
+
+// What is multiplied to drop a part of x and scale up the rest.
+inline Value dropout_factor(Scope& s, double rate, const Shape& shape, DType dtype,
+                            const Optional<std::int64_t>& seed) {
+  Value keep = greater_equal(s.random(shape, Distribution::uniform, seed ? std::optional(*seed) : std::nullopt),
+                             full(s.graph(), rate));
+  return cast(keep, dtype) * (1 / (1 - rate));
+}
+
+inline void want_sequence(std::span<const Value> inputs, std::size_t states, std::string_view names) {
+  if (inputs.size() != 1 && inputs.size() != 1 + states)
+    throw Error(cat("takes a sequence, or a sequence and the first ", names, "; got ", inputs.size(), " inputs"));
+  if (inputs[0].shape().rank() != 3)
+    throw Error(cat("takes sequences [batch, time, features], got ", inputs[0].shape()));
+}
 
 struct LSTM {
   std::int64_t units = 0;
@@ -61,10 +122,8 @@ struct LSTM {
   }
 
   Values call(Scope& s, std::span<const Value> inputs) const {
+    want_sequence(inputs, 2, "h and c");
     Value x = inputs[0];
-    if (x.shape().rank() != 3) throw Error(cat("takes sequences [batch, time, features], got ", x.shape()));
-    if (inputs.size() != 1 && inputs.size() != 3)
-      throw Error(cat("takes a sequence, or a sequence and the first h and c; got ", inputs.size(), " inputs"));
     const std::int64_t batch = x.shape()[0], features = x.shape()[2];
     Scope cell = s.child("cell");
     Value kernel = cell.weight(
@@ -81,23 +140,14 @@ struct LSTM {
                          {.initializer = first, .regularizer = bias_regularizer, .constraint = bias_constraint});
     }
     Value mask = s.mask(x);
-    if (go_backwards) {
-      x = reverse(x, 1);
-      if (mask) mask = reverse(mask, 1);
-    }
-    auto dropped = [&](double rate, const Shape& shape) {
-      Value keep = greater_equal(s.random(shape, Distribution::uniform, seed ? std::optional(*seed) : std::nullopt),
-                                 full(s.graph(), rate));
-      return cast(keep, x.dtype()) * (1 / (1 - rate));
-    };
-    if (s.training() && dropout > 0) x = x * dropped(dropout, {batch, 1, features});
+    if (go_backwards) std::tie(x, mask) = backwards(x, mask);
+    if (s.training() && dropout > 0) x = x * dropout_factor(s, dropout, {batch, 1, features}, x.dtype(), seed);
     Value h0 = inputs.size() == 3 ? inputs[1] : Value{}, c0 = inputs.size() == 3 ? inputs[2] : Value{};
-    const bool usual = activation.name() == "Tanh" && recurrent_activation.name() == "Sigmoid" &&
-                       !(s.training() && recurrent_dropout > 0);
-    const Values results =
-        usual ? lstm(x, kernel, recurrent, bias, h0, c0, mask)
-              : general(s, x, kernel, recurrent, bias, h0, c0, mask,
-                        s.training() && recurrent_dropout > 0 ? dropped(recurrent_dropout, {batch, units}) : Value{});
+    const bool drops = s.training() && recurrent_dropout > 0;
+    const bool usual = activation.name() == "Tanh" && recurrent_activation.name() == "Sigmoid" && !drops;
+    Value keep = drops ? dropout_factor(s, recurrent_dropout, {batch, units}, x.dtype(), seed) : Value{};
+    Values results = usual ? lstm(x, kernel, recurrent, bias, h0, c0, mask)
+                           : general(s, x, kernel, recurrent, bias, h0, c0, mask, keep);
     Values outputs{return_sequences ? results[0] : results[1]};
     if (return_state) outputs.insert(outputs.end(), {results[1], results[2]});
     return outputs;
@@ -121,44 +171,23 @@ struct LSTM {
     }
   };
 
-  // Any activations, and dropout of the state: a scan over time.
+  // Any activations, and dropout of the state.
   Values general(Scope& s, Value x, Value kernel, Value recurrent, Value bias, Value h0, Value c0, Value mask,
                  Value keep) const {
-    Graph& graph = s.graph();
-    const std::int64_t batch = x.shape()[0], time = x.shape()[1];
-    const Type state{{batch, units}, x.dtype()};
-    Value zero = full(graph, 0, state.shape, state.dtype);
     Value projected = matmul(x, kernel);
     if (bias) projected = projected + bias;
-    projected = transpose(projected, {1, 0, 2});  // [time, batch, 4 units]
-    Value counts =
-        mask ? reshape(transpose(mask, {1, 0}), {time, batch, 1}) : full(graph, 1, {time, batch, 1}, DType::boolean);
-    const Values carries{h0 ? h0 : zero, c0 ? c0 : zero, zero}, sequences{projected, counts},
-        constants{recurrent, keep ? keep : full(graph, 1, state.shape, state.dtype)};
-    auto body = std::make_shared<Graph>();
-    Trace trace;
-    trace.graph = body.get();
-    trace.training = s.training();
-    Scope inner(trace, s.path(), s.precision());
-    Value h = body->input("h", state), c = body->input("c", state), shown = body->input("shown", state);
-    Value step = body->input("x", {{batch, 4 * units}, x.dtype()}),
-          here = body->input("counts", {{batch, 1}, DType::boolean});
-    Value w = body->input("recurrent", recurrent.type()), kept = body->input("keep", state);
-    Value z = step + matmul(h * kept, w);
-    auto gate = [&](std::int64_t k) {
-      return recurrent_activation->call(inner, slice_axis(z, 1, k * units, (k + 1) * units));
-    };
-    Value i = gate(0), f = gate(1), g = activation->call(inner, slice_axis(z, 1, 2 * units, 3 * units)), o = gate(3);
-    Value c_next = f * c + i * g, h_next = o * activation->call(inner, c_next);
-    if (!trace.states.empty())
-      throw Error("activations with weights of their own cannot stand inside a recurrent layer");
-    Value y = select(here, h_next, shown);
-    body->output("h", select(here, h_next, h));
-    body->output("c", select(here, c_next, c));
-    body->output("shown", y);
-    body->output("y", y);
-    const Values results = scan(graph, body, carries, sequences, constants);
-    return {transpose(results[3], {1, 0, 2}), results[0], results[1]};
+    const Value zero = full(s.graph(), 0, {x.shape()[0], units}, x.dtype());
+    Values constants{recurrent};
+    if (keep) constants.push_back(keep);
+    return over_time(s, projected, {h0 ? h0 : zero, c0 ? c0 : zero}, constants, mask,
+                     [&](Scope& inner, Value step, std::span<const Value> state, std::span<const Value> fixed) {
+                       Value h = fixed.size() > 1 ? state[0] * fixed[1] : state[0];
+                       Value z = step + matmul(h, fixed[0]);
+                       auto gate = [&](std::int64_t k) { return slice_axis(z, 1, k * units, (k + 1) * units); };
+                       auto opened = [&](std::int64_t k) { return recurrent_activation->call(inner, gate(k)); };
+                       Value c = opened(1) * state[1] + opened(0) * activation->call(inner, gate(2));
+                       return Values{opened(3) * activation->call(inner, c), c};
+                     });
   }
 };
 
