@@ -11,7 +11,7 @@ struct DefaultStrategy {
   static Schema schema() {
     return Schema("DefaultStrategy", "Everything on one device.")
         .arg("device", &DefaultStrategy::device, "Its name, such as cpu or cuda:1; the best there is when empty.")
-        .example(+[] { return DefaultStrategy{}; });
+        .example(+[] { return DefaultStrategy{.device = "cpu"}; });
   }
   Mesh mesh(const Devices& devices) const {
     return {{{"data", 1}}, {device.empty() ? devices.at(0) : device_named(device)}};

@@ -2,6 +2,8 @@
 // Every local device a replica: each has all weights and a part of each batch's rows; gradients are summed.
 #pragma once
 
+#include <algorithm>
+
 #include "strata/strategy.h"
 
 namespace strata::strategies {
@@ -15,7 +17,10 @@ struct MirroredStrategy {
         .arg("devices", &MirroredStrategy::devices,
              "Their names; one name alone with a number, such as cpu:4, means that many virtual replicas on it. Empty: "
              "all GPUs, else one CPU.")
-        .example(+[] { return MirroredStrategy{.devices = {"cpu:2"}}; });
+        .example(+[] { return MirroredStrategy{.devices = {"cpu:2"}}; })
+        .example(+[] {
+          return MirroredStrategy{.devices = {"cuda:0", "cuda:2"}};
+        });
   }
   Mesh mesh(const Devices& available) const {
     std::vector<Device> chosen;
@@ -29,7 +34,13 @@ struct MirroredStrategy {
                         ":2 for two"));
       for (int i = 0; i < named.index; ++i) chosen.push_back({named.backend, i});
     } else {
-      for (const std::string& name : devices) chosen.push_back(device_named(name));
+      for (const std::string& name : devices) {
+        const Device device = device_named(name);
+        if (std::ranges::find(chosen, device) != chosen.end())
+          throw Error(cat("MirroredStrategy: devices names ", device, " twice; for replicas on one device write ",
+                          device.backend, ":2 alone"));
+        chosen.push_back(device);
+      }
     }
     return {{{"data", static_cast<int>(chosen.size())}}, chosen};
   }

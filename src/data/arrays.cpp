@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/text.h"
+
 namespace strata::datasets {
 
 namespace {
@@ -13,11 +15,15 @@ class ArraysReader final : public Reader {
   explicit ArraysReader(const Arrays& arrays) {
     auto take = [&](const std::vector<Tensor>& tensors, DataField::Role role, const std::vector<std::string>& names,
                     const char* stem) {
+      if (names.size() > tensors.size())
+        throw Error(
+            cat("Arrays: ", names.size(), " names (", listed(names), ") for ", tensors.size(), " arrays ", stem));
       for (std::size_t i = 0; i < tensors.size(); ++i)
         add(tensors[i], role, i < names.size() ? names[i] : cat(stem, i));
     };
     take(arrays.x, DataField::Role::input, arrays.input_names, "x");
     take(arrays.y, DataField::Role::target, arrays.target_names, "y");
+    if (arrays.x.empty()) throw Error("Arrays: x has no arrays; a model needs at least one input");
     if (arrays.sample_weight) add(arrays.sample_weight, DataField::Role::weight, "sample_weight");
   }
   std::int64_t size() const override { return rows_ < 0 ? 0 : rows_; }
@@ -32,6 +38,9 @@ class ArraysReader final : public Reader {
 
  private:
   void add(const Tensor& tensor, DataField::Role role, const std::string& name) {
+    if (!tensor) throw Error(cat("array '", name, "' is empty: it was never made"));
+    for (const DataField& field : fields_)
+      if (field.name == name) throw Error(cat("two arrays are named '", name, "'; give each a name of its own"));
     if (tensor.shape().rank() == 0) throw Error(cat("array '", name, "' is a scalar; the first axis must be the rows"));
     if (rows_ >= 0 && tensor.shape()[0] != rows_)
       throw Error(cat("array '", name, "' has ", tensor.shape()[0], " rows, '", fields_[0].name, "' has ", rows_));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -72,16 +73,38 @@ class Bytes {
   std::uint64_t read_ = 0;
 };
 
-DType dtype_of_code(std::uint8_t code, const std::string& path) {
+// What the numbers are and how many bytes each takes. 8 and 16 bits with a sign become int32: there is no such dtype.
+struct Coding {
+  DType dtype;
+  std::size_t stored;
+};
+
+Coding coding_of(std::uint8_t code, const std::string& path) {
   switch (code) {
-    case 0x08: return DType::uint8;
-    case 0x0C: return DType::int32;
-    case 0x0D: return DType::float32;
-    case 0x0E: return DType::float64;
+    case 0x08: return {DType::uint8, 1};
+    case 0x09: return {DType::int32, 1};
+    case 0x0B: return {DType::int32, 2};
+    case 0x0C: return {DType::int32, 4};
+    case 0x0D: return {DType::float32, 4};
+    case 0x0E: return {DType::float64, 8};
     default:
-      throw Error(cat(path, ": its dtype code is ", static_cast<int>(code),
-                      "; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read"));
+      throw Error(cat(path, ": byte 2, the dtype, is ", static_cast<int>(code),
+                      "; IDX knows 8 (uint8), 9 (int8), 11 (int16), 12 (int32), 13 (float32) and 14 (float64)"));
   }
+}
+
+// Turns big-endian numbers around, and widens those that are stored in fewer bytes than they take.
+void decode(const Coding& coding, std::span<std::uint8_t> stored, Tensor& tensor) {
+  if (coding.stored == size_of(coding.dtype)) {
+    if (coding.stored > 1)
+      for (auto at = stored.begin(); at != stored.end(); at += static_cast<std::ptrdiff_t>(coding.stored))
+        std::reverse(at, at + static_cast<std::ptrdiff_t>(coding.stored));
+    return;
+  }
+  const auto out = tensor.as<std::int32_t>();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = coding.stored == 1 ? static_cast<std::int8_t>(stored[i])
+                                : static_cast<std::int16_t>(stored[2 * i] << 8 | stored[2 * i + 1]);
 }
 
 Tensor read_idx(const std::string& path) {
@@ -91,11 +114,11 @@ Tensor read_idx(const std::string& path) {
   if (magic[0] != 0 || magic[1] != 0)
     throw Error(cat(path, ": is no IDX file: it begins with bytes ", static_cast<int>(magic[0]), " ",
                     static_cast<int>(magic[1]), ", not 0 0"));
-  const DType dtype = dtype_of_code(magic[2], path);
+  const Coding coding = coding_of(magic[2], path);
   if (magic[3] == 0 || magic[3] > Shape::max_rank)
     throw Error(cat(path, ": has ", static_cast<int>(magic[3]), " axes; 1 to ", Shape::max_rank, " can be read"));
   std::vector<std::int64_t> extents;
-  std::uint64_t bytes = size_of(dtype);
+  std::uint64_t bytes = coding.stored;
   for (int i = 0; i < magic[3]; ++i) {
     std::uint8_t big[4];
     in.take(big, 4, "the header");
@@ -105,16 +128,16 @@ Tensor read_idx(const std::string& path) {
                       " along axis ", i, " after ", i ? extents[static_cast<std::size_t>(i) - 1] : 1));
   }
   // What is announced must be there before memory is taken for it: gzip packs at most about 1032 to 1.
-  const std::uint64_t on_disk = std::filesystem::file_size(path);
+  const std::uint64_t on_disk = file_bytes(path);
   if (bytes > on_disk * 1100)
     throw Error(cat(path, ": announces ", bytes, " bytes of numbers, but the file has only ", on_disk));
-  Tensor tensor(Type{Shape(extents), dtype});
-  in.take(tensor.host_data(), bytes, "the numbers");
+  Tensor tensor(Type{Shape(extents), coding.dtype});
+  std::vector<std::uint8_t> narrow;  // what is widened needs a place to be read to
+  if (coding.stored < size_of(coding.dtype)) narrow.resize(bytes);
+  const std::span stored(narrow.empty() ? static_cast<std::uint8_t*>(tensor.host_data()) : narrow.data(), bytes);
+  in.take(stored.data(), bytes, "the numbers");
   in.expect_end();
-  const std::size_t size = size_of(dtype);
-  auto* data = static_cast<std::uint8_t*>(tensor.host_data());
-  if (size > 1)
-    for (std::uint64_t i = 0; i < bytes; i += size) std::reverse(data + i, data + i + size);
+  decode(coding, stored, tensor);
   return tensor;
 }
 
@@ -129,11 +152,8 @@ class IdxReader final : public Reader {
     if (labels_.shape().rank() != 1) throw Error(cat(labels, ": labels are one number a row, got ", labels_.shape()));
     if (labels_.shape()[0] != images_.shape()[0])
       throw Error(cat(labels, ": ", labels_.shape()[0], " labels for ", images_.shape()[0], " images in ", images));
-    std::int64_t classes = idx.classes, largest = 0;
-    for (const double label : labels_.to_doubles()) largest = std::max(largest, static_cast<std::int64_t>(label));
-    if (classes && largest >= classes)
-      throw Error(cat(labels, ": holds label ", largest, ", but classes is ", classes));
-    fields_.push_back({"label", DataField::Role::target, {{}, labels_.dtype()}, classes ? classes : largest + 1, {}});
+    const std::int64_t classes = is_integer(labels_.dtype()) ? count_classes(idx.classes, labels) : 0;
+    fields_.push_back({"label", DataField::Role::target, {{}, labels_.dtype()}, classes, {}});
   }
   std::int64_t size() const override { return images_.shape()[0]; }
   const std::vector<DataField>& fields() const override { return fields_; }
@@ -146,6 +166,20 @@ class IdxReader final : public Reader {
   static void copy(const Tensor& from, std::size_t bytes, std::int64_t row, void* out) {
     std::memcpy(out, static_cast<const char*>(from.host_data()) + static_cast<std::size_t>(row) * bytes, bytes);
   }
+  // The classes there are; Error for a label that is none.
+  std::int64_t count_classes(std::int64_t announced, const std::string& path) const {
+    std::int64_t largest = -1, row = 0;
+    for (const double number : labels_.to_doubles()) {
+      const auto label = static_cast<std::int64_t>(number);
+      if (label < 0) throw Error(cat(path, ": row ", row, ": label ", label, " is negative; classes count from 0"));
+      if (announced && label >= announced)
+        throw Error(cat(path, ": row ", row, ": label ", label, ", but classes is ", announced));
+      largest = std::max(largest, label);
+      ++row;
+    }
+    return announced ? announced : largest + 1;
+  }
+
   Tensor images_, labels_;
   std::vector<DataField> fields_;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches from a reader: in order or shuffled by formula, read ahead on a thread, from any batch of any epoch.
+// Batches from a reader: in order or shuffled by formula, read ahead on threads, from any batch of any epoch.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <atomic>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <optional>
+#include <vector>
 
+#include "base/thread_pool.h"
 #include "core/epoch_order.h"
 #include "strata/dataset.h"
 
@@ -19,6 +19,7 @@ struct LoaderOptions {
   bool shuffle = false;
   std::uint64_t seed = 0;
   int prefetch = 2;        // batches read ahead; 0: read when asked for
+  int threads = 1;         // that read, each another batch
   bool drop_last = false;  // a partial last batch is left out
 };
 
@@ -28,9 +29,10 @@ struct Batch {
   std::vector<std::int64_t> row_numbers;
 };
 
-// Used by one thread. Buffers are kept and used again: a batch stays valid until the next call of next().
+// Used by one thread. Buffers are kept and used again: a batch stays valid until the next call of next() or start().
 class Loader {
  public:
+  // Error: options that make no sense, or rows that the reader does not have.
   Loader(std::shared_ptr<const Reader> reader, LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -38,33 +40,30 @@ class Loader {
 
   std::int64_t batches() const;  // in an epoch
   void start(std::int64_t epoch, std::int64_t batch = 0);
-  bool next(Batch& batch);  // false after the epoch's last; reading errors come out here
+  bool next(Batch& batch);  // false after the epoch's last; reading errors come out here, in the batches' order
 
  private:
   struct Buffer {
     std::vector<Tensor> whole;  // batch_size rows of each field
+    std::vector<void*> places;  // of the row being read
     std::vector<std::int64_t> row_numbers;
-    std::vector<void*> places;
-    std::int64_t rows = 0, index = 0;
-    std::exception_ptr error;
+    std::int64_t rows = 0;
+    ThreadPool::Ticket filled;
   };
-  void fill(Buffer& buffer, std::int64_t index, const EpochOrder& order) const;
-  void read_ahead();
-  void stop();
-  void hand_out(Buffer& buffer, Batch& batch) const;
+  Buffer& buffer_of(std::int64_t batch) { return buffers_[static_cast<std::size_t>(batch) % buffers_.size()]; }
   std::int64_t row_count() const { return options_.last_row - options_.first_row; }
+  void read_ahead();
+  void fill(Buffer& buffer, std::int64_t index) const;
+  void abandon();
 
   std::shared_ptr<const Reader> reader_;
   LoaderOptions options_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;
-  Buffer* lent_ = nullptr;  // what the last batch's tensors lie in
-
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Buffer*> free_, full_;
-  std::int64_t epoch_ = 0, to_read_ = 0, to_give_ = 0;
-  bool stopping_ = false;
+  std::vector<std::size_t> row_bytes_;  // by field
+  std::vector<Buffer> buffers_;         // a ring: those read ahead, and the one that is lent out
+  std::optional<EpochOrder> order_;     // of the epoch under way
+  std::int64_t to_read_ = 0, to_give_ = 0;
+  std::atomic<bool> abandoned_ = false;  // nobody waits for what is being read
+  std::unique_ptr<ThreadPool> pool_;     // none without read-ahead; the last member: its jobs use the others
 };
 
 }  // namespace strata

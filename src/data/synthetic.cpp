@@ -57,6 +57,11 @@ class SyntheticReader final : public Reader {
 
 }  // namespace
 
-std::shared_ptr<const Reader> Synthetic::open() const { return std::make_shared<SyntheticReader>(*this); }
+std::shared_ptr<const Reader> Synthetic::open() const {
+  Mistakes mistakes;  // a program may have set anything
+  schema_of<Synthetic>().check(this, {}, mistakes);
+  mistakes.raise();
+  return std::make_shared<SyntheticReader>(*this);
+}
 
 }  // namespace strata::datasets

@@ -64,6 +64,33 @@ TEST_CASE("numbers wider than a byte are turned from big-endian") {
   CHECK(values[1] == -2.0F);
 }
 
+TEST_CASE("every dtype of the format is read; small numbers with a sign become int32") {
+  const test::TemporaryFolder folder;
+  auto read = [&](int code, const std::string& bytes) {
+    plain(folder / "x", header(code, {2, 1}) + bytes);
+    const auto reader = datasets::IDX{.images = folder / "x"}.open();
+    Tensor row(Type{{1}, reader->fields()[0].type.dtype});
+    void* const out[] = {row.host_data()};
+    reader->read(1, out);
+    return cat(row.dtype(), " ", row.to_doubles()[0]);
+  };
+  CHECK(read(0x08, std::string("\x01\xFF", 2)) == "uint8 255");
+  CHECK(read(0x09, std::string("\x01\xFF", 2)) == "int32 -1");
+  CHECK(read(0x0B, std::string("\x00\x01\xFE\x00", 4)) == "int32 -512");
+  CHECK(read(0x0C, std::string("\x00\x00\x00\x01\xFF\xFF\xFF\xFE", 8)) == "int32 -2");
+  CHECK(read(0x0D, std::string("\x00\x00\x00\x01\xC0\x20\x00\x00", 8)) == "float32 -2.5");
+  CHECK(read(0x0E, std::string(8, '\0') + std::string("\xBF\xE0\x00\x00\x00\x00\x00\x00", 8)) == "float64 -0.5");
+}
+
+TEST_CASE("labels that are no whole numbers are numbers to predict, not classes") {
+  const test::TemporaryFolder folder;
+  plain(folder / "images", images);
+  plain(folder / "y", header(0x0D, {3}) + std::string(12, '\0'));
+  const auto reader = datasets::IDX{.images = folder / "images", .labels = folder / "y"}.open();
+  CHECK(reader->fields()[1].type.dtype == DType::float32);
+  CHECK(reader->fields()[1].classes == 0);
+}
+
 TEST_CASE("what is wrong with a file is said, with both values") {
   const test::TemporaryFolder folder;
   const auto said = [&](const std::string& bytes, const std::string& label_bytes = labels) {
@@ -77,8 +104,11 @@ TEST_CASE("what is wrong with a file is said, with both values") {
   };
   CHECK(said(images) == "(no error)");
   CHECK(said("PK\x03\x04").find("images: is no IDX file: it begins with bytes 80 75, not 0 0") == 0);
-  CHECK(said(header(9, {3})) ==
-        "images: its dtype code is 9; 8 (uint8), 12 (int32), 13 (float32) and 14 (float64) can be read");
+  CHECK(said(header(10, {3})) ==
+        "images: byte 2, the dtype, is 10; IDX knows 8 (uint8), 9 (int8), 11 (int16), 12 (int32), 13 (float32) and 14 "
+        "(float64)");
+  CHECK(said(images, header(9, {3}) + std::string("\x00\xFE\x01", 3)) ==
+        "labels: row 1: label -2 is negative; classes count from 0");
   CHECK(said(header(8, {})) == "images: has 0 axes; 1 to 8 can be read");
   CHECK(said(images.substr(0, 20)) ==
         "images: ends after 20 bytes, in the middle of the numbers; 8 more are announced");
@@ -94,9 +124,10 @@ TEST_CASE("what is wrong with a file is said, with both values") {
   CHECK(test::message_of([&] {
           (void)datasets::IDX{.images = folder / "none"}.open();
         }).find("none: there is no such file") != std::string::npos);
+  plain(folder / "labels", labels);
   CHECK(test::message_of([&] {
           (void)datasets::IDX{.images = folder / "images", .labels = folder / "labels", .classes = 2}.open();
-        }) != "(no error)");
+        }) == cat(folder / "labels", ": row 1: label 2, but classes is 2"));
 }
 
 TEST_CASE("every bit flipped in a gzipped file is refused or read as something, never worse") {

@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <set>
+#include <thread>
 
 #include "data/loader.h"
 #include "strata/datasets/arrays.h"
-#include "strata/datasets/synthetic.h"
 #include "support/message.h"
 
 using namespace strata;
@@ -54,14 +56,32 @@ class Failing final : public Reader {
   std::vector<DataField> fields_{{"x", DataField::Role::input, {{}, DType::float32}, 0, {}}};
 };
 
+// Rows that take longer the earlier they come.
+class Uneven final : public Reader {
+ public:
+  std::int64_t size() const override { return 60; }
+  const std::vector<DataField>& fields() const override { return fields_; }
+  void read(std::int64_t row, std::span<void* const> out) const override {
+    std::this_thread::sleep_for(std::chrono::microseconds(row % 7 * 40));
+    *static_cast<double*>(out[0]) = static_cast<double>(row);
+  }
+
+ private:
+  std::vector<DataField> fields_{{"x", DataField::Role::input, {{}, DType::float64}, 0, {}}};
+};
+
 }  // namespace
 
-TEST_CASE("every row comes exactly once an epoch, whatever the batch size and read-ahead") {
-  for (const int prefetch : {0, 1, 2, 5})
+TEST_CASE("every row comes exactly once an epoch, whatever the batch size, the read-ahead and the threads") {
+  for (const auto& [prefetch, threads] : {std::pair{0, 1}, {1, 1}, {2, 1}, {5, 1}, {1, 2}, {5, 3}, {3, 9}})
     for (const std::int64_t batch : {1, 3, 4, 10, 11, 64})
       for (const bool shuffle : {false, true}) {
-        Loader loader(numbered(11),
-                      {.batch_size = batch, .last_row = 11, .shuffle = shuffle, .seed = 5, .prefetch = prefetch});
+        Loader loader(numbered(11), {.batch_size = batch,
+                                     .last_row = 11,
+                                     .shuffle = shuffle,
+                                     .seed = 5,
+                                     .prefetch = prefetch,
+                                     .threads = threads});
         for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
           auto rows = rows_of(loader, epoch);
           std::sort(rows.begin(), rows.end());
@@ -83,8 +103,10 @@ TEST_CASE("an epoch's order depends on the seed and the epoch, and on nothing el
 }
 
 TEST_CASE("a start in the middle goes on as the straight run") {
-  for (const int prefetch : {0, 2}) {
-    Loader loader(numbered(50), {.batch_size = 8, .last_row = 50, .shuffle = true, .seed = 3, .prefetch = prefetch});
+  for (const auto& [prefetch, threads] : {std::pair{0, 1}, {2, 1}, {4, 3}}) {
+    Loader loader(
+        numbered(50),
+        {.batch_size = 8, .last_row = 50, .shuffle = true, .seed = 3, .prefetch = prefetch, .threads = threads});
     const auto straight = rows_of(loader, 4);
     for (std::int64_t batch = 0; batch <= loader.batches(); ++batch) {
       const auto rest = rows_of(loader, 4, batch);
@@ -103,11 +125,18 @@ TEST_CASE("a range of rows stands alone: the tail that validates") {
         "rows 0 to 11 are not all among the 10 rows of the data");
   CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 0, .last_row = 10}); }) ==
         "a batch has at least 1 row, got batch_size 0");
+  CHECK(test::message_of([] { Loader(numbered(10), {.last_row = 10, .prefetch = -1}); }) ==
+        "batches read ahead are at least 0, got prefetch -1");
+  CHECK(test::message_of([] { Loader(numbered(10), {.last_row = 10, .threads = 0}); }) ==
+        "at least 1 thread reads, got threads 0");
+  CHECK(test::message_of([] { Loader(numbered(10), {.batch_size = 4, .last_row = 10}).start(0, 4); }) ==
+        "there is no batch 4: an epoch has 3");
 }
 
 TEST_CASE("what goes wrong in the reading thread comes out of next()") {
-  for (const int prefetch : {0, 3}) {
-    Loader loader(std::make_shared<Failing>(), {.batch_size = 4, .last_row = 10, .prefetch = prefetch});
+  for (const auto& [prefetch, threads] : {std::pair{0, 1}, {3, 1}, {3, 2}}) {
+    Loader loader(std::make_shared<Failing>(),
+                  {.batch_size = 4, .last_row = 10, .prefetch = prefetch, .threads = threads});
     loader.start(0);
     Batch batch;
     CHECK(loader.next(batch));
@@ -118,32 +147,46 @@ TEST_CASE("what goes wrong in the reading thread comes out of next()") {
   }
 }
 
+TEST_CASE("batches come in their order though they are read in any other, and stay as they are until the next one") {
+  Loader loader(std::make_shared<Uneven>(),
+                {.batch_size = 2, .last_row = 60, .shuffle = true, .prefetch = 4, .threads = 4});
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    loader.start(epoch);
+    Batch batch;
+    for (std::int64_t index = 0; loader.next(batch); ++index) {
+      CHECK(batch.index == index);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // the ring is full now
+      for (std::size_t i = 0; i < 2; ++i)
+        CHECK(batch.fields[0].as<double>()[i] == static_cast<double>(batch.row_numbers[i]));
+    }
+  }
+}
+
+TEST_CASE("buffers are aligned and used again") {
+  for (const int prefetch : {0, 2}) {
+    Loader loader(numbered(100), {.batch_size = 8, .last_row = 100, .prefetch = prefetch});
+    std::set<const void*> places;
+    Batch batch;
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch)
+      for (loader.start(epoch); loader.next(batch);) {
+        places.insert(batch.fields[0].host_data());
+        CHECK(reinterpret_cast<std::uintptr_t>(batch.fields[0].host_data()) % 64 == 0);
+      }
+    CHECK(places.size() == static_cast<std::size_t>(prefetch) + 1);
+  }
+}
+
+TEST_CASE("a range without rows is an epoch without batches") {
+  Loader loader(numbered(5), {.first_row = 3, .last_row = 3, .shuffle = true});
+  CHECK(loader.batches() == 0);
+  CHECK(rows_of(loader, 0).empty());
+}
+
 TEST_CASE("a loader may go away in the middle of an epoch") {
   for (int i = 0; i < 20; ++i) {
-    Loader loader(numbered(1000), {.batch_size = 8, .last_row = 1000, .prefetch = 4});
+    Loader loader(numbered(1000), {.batch_size = 8, .last_row = 1000, .prefetch = 4, .threads = 1 + i % 3});
     loader.start(0);
     Batch batch;
     for (int k = 0; k < i; ++k) CHECK(loader.next(batch));
   }
-}
-
-TEST_CASE("synthetic data is a function of its seed and the row") {
-  const auto a = datasets::Synthetic{.rows = 10, .shape = {3}, .seed = 1}.open(),
-             b = datasets::Synthetic{.rows = 1000, .shape = {3}, .seed = 1}.open(),
-             c = datasets::Synthetic{.rows = 10, .shape = {3}, .seed = 2}.open();
-  float x[3][3];
-  std::int32_t y[3];
-  int i = 0;
-  for (const auto& reader : {a, b, c}) {
-    void* const out[] = {x[i], &y[i]};
-    reader->read(5, out);
-    ++i;
-  }
-  CHECK(std::equal(x[0], x[0] + 3, x[1]));
-  CHECK(y[0] == y[1]);
-  CHECK(!std::equal(x[0], x[0] + 3, x[2]));
-  CHECK(test::message_of([] {
-          (void)datasets::Arrays{.x = {Tensor(Type{{3, 2}, DType::float32})}, .y = {Tensor(Type{{4}, DType::int32})}}
-              .open();
-        }) == "array 'y0' has 4 rows, 'x0' has 3");
 }

@@ -16,7 +16,9 @@ struct IDX {
         .arg("labels", &IDX::labels, "The file of labels; none when empty.")
         .arg("directory", &IDX::directory, "Where the files are; the current directory when empty.")
         .arg("classes", &IDX::classes, "How many classes; the largest label + 1 when 0.", at_least(0))
-        .example(+[] { return IDX{.images = "train-images-idx3-ubyte.gz", .labels = "train-labels-idx1-ubyte.gz"}; });
+        .example(+[] { return IDX{.images = "train-images-idx3-ubyte.gz", .labels = "train-labels-idx1-ubyte.gz"}; })
+        .example(
+            +[] { return IDX{.images = "images", .labels = "labels", .directory = "data/digits", .classes = 10}; });
   }
   std::shared_ptr<const Reader> open() const;  // Error: what is wrong with the files
 };

@@ -21,7 +21,10 @@ struct Synthetic {
         .arg("classes", &Synthetic::classes, "Classes, or numbers to predict for regression.", at_least(1))
         .arg("kind", &Synthetic::kind, "What it is.", one_of({"blobs", "regression", "noise"}))
         .arg("seed", &Synthetic::seed, "Another seed, other data.")
-        .example(+[] { return Synthetic{.rows = 20}; });
+        .example(+[] { return Synthetic{.rows = 20}; })
+        .example(+[] {
+          return Synthetic{.rows = 20, .shape = {4, 4, 1}, .classes = 2, .kind = "regression", .seed = 7};
+        });
   }
   std::shared_ptr<const Reader> open() const;
 };
