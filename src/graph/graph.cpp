@@ -15,6 +15,7 @@ constinit const OpDef input_op{.name = "input", .doc = "Fed at every step."};
 constinit const OpDef state_op{.name = "state", .doc = "What a state holds before the step."};
 
 Node leaf(const OpDef& op, const Type& type, const std::string& label) {
+  if (label.empty()) throw Error(cat(op.name, " needs a name; this one, ", type, ", has none"));
   Node node;
   node.op = &op;
   node.types = {type};
@@ -36,8 +37,8 @@ Value Graph::input(const std::string& name, const Type& type) {
                       ", but is asked for as ", type));
     return {this, it->second, 0};
   }
-  inputs_[name] = size();
   nodes_.push_back(leaf(input_op, type, name));
+  inputs_[name] = size() - 1;
   return {this, size() - 1, 0};
 }
 
@@ -48,8 +49,8 @@ Value Graph::state(const std::string& path, const Type& type) {
                       ", but is asked for as ", type));
     return {this, it->second, 0};
   }
-  states_[path] = size();
   nodes_.push_back(leaf(state_op, type, path));
+  states_[path] = size() - 1;
   return {this, size() - 1, 0};
 }
 
@@ -135,7 +136,12 @@ std::map<std::string_view, const OpDef*>& all_ops() {
 }  // namespace
 
 const std::map<std::string_view, const OpDef*>& ops() { return all_ops(); }
-void register_op(const OpDef& op) { all_ops()[op.name] = &op; }
+
+void register_op(const OpDef& op) {
+  const auto [known, added] = all_ops().emplace(op.name, &op);
+  if (!added && known->second != &op)
+    throw Error(cat("there is an op '", op.name, "' already; give yours another name"));
+}
 
 Values inlined(Graph& graph, const Graph& body, std::span<const Value> inputs) {
   std::vector<std::vector<Value>> made(static_cast<std::size_t>(body.size()));

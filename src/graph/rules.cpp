@@ -6,6 +6,18 @@ namespace strata::rules {
 
 Types same(const Inference& in) { return {in.inputs[0]}; }
 
+Types along_axis(const Inference& in) {
+  (void)in.inputs[0].shape.axis(static_cast<int>(in.attributes.as<Axis>().axis));
+  return {in.inputs[0]};
+}
+
+bool repeats(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i)
+    if (from[-i] != to[-i] && from[-i] != 1) return false;
+  return true;
+}
+
 void want_same_dtype(const Inference& in, std::string_view op) {
   for (const Type& type : in.inputs)
     if (type && in.inputs[0] && type.dtype != in.inputs[0].dtype)
@@ -15,14 +27,19 @@ void want_same_dtype(const Inference& in, std::string_view op) {
 Types broadcast(const Inference& in, std::string_view op) {
   want_same_dtype(in, op);
   Type type = in.inputs[0];
-  for (const Type& other : in.inputs.subspan(1)) {
-    try {
-      type.shape = strata::broadcast(type.shape, other.shape);
-    } catch (const Error&) {
-      throw Error(cat(op, " needs shapes that broadcast: a ", in.inputs[0].shape, ", b ", other.shape));
-    }
+  for (const Type& other : in.inputs) {
+    if (!other) throw Error(cat(op, " needs all its operands; one is a null value"));
+    type.shape = broadcast(type.shape, other.shape, op);
   }
   return {type};
+}
+
+Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
+  try {
+    return strata::broadcast(a, b);
+  } catch (const Error&) {
+    throw Error(cat(op, " needs shapes that broadcast: a ", a, ", b ", b));
+  }
 }
 
 void want_rank(const Type& type, int rank, std::string_view op, std::string_view input) {

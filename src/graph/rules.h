@@ -15,6 +15,11 @@ namespace strata::rules {
 Types same(const Inference&);
 // All inputs of one dtype; their broadcast shape. Error names the op through what Graph adds.
 Types broadcast(const Inference&, std::string_view op);
+// The input's type, for an op along an axis of it that must be there.
+Types along_axis(const Inference&);
+// Whether broadcasting makes `to` of `from`.
+bool repeats(const Shape& from, const Shape& to);
+Shape broadcast(const Shape& a, const Shape& b, std::string_view op);
 void want_same_dtype(const Inference&, std::string_view op);
 void want_rank(const Type& type, int rank, std::string_view op, std::string_view input);
 void want_floating(const Type& type, std::string_view op, std::string_view input);

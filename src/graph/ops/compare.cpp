@@ -154,9 +154,9 @@ constinit const OpDef select_op{
     .doc = "Where the condition holds a, elsewhere b.",
     .infer = [](const Inference& in) -> Types {
       if (in.inputs[0].dtype != DType::boolean) throw Error(cat("select needs a bool condition, got ", in.inputs[0]));
-      if (in.inputs[1].dtype != in.inputs[2].dtype)
-        throw Error(cat("select needs one dtype: a ", in.inputs[1], ", b ", in.inputs[2], "; cast one of them"));
-      return {{broadcast(in.inputs[0].shape, broadcast(in.inputs[1].shape, in.inputs[2].shape)), in.inputs[1].dtype}};
+      Type type = rules::broadcast({in.inputs.subspan(1), in.attributes, in.bodies}, "select")[0];
+      type.shape = rules::broadcast(in.inputs[0].shape, type.shape, "select");
+      return {type};
     },
     .vjp = [](const Vjp& v) -> Values {
       Value g = v.gradients[0], none = full_like(g, 0);

@@ -140,6 +140,7 @@ constinit const OpDef conv2d_input_gradient_op{
     .attributes = &schema_of<ConvolutionGradient>,
     .read = &read_attributes<ConvolutionGradient>,
     .infer = [](const Inference& in) -> Types {
+      rules::want_same_dtype(in, "conv2d_input_gradient");
       auto& a = in.attributes.as<ConvolutionGradient>();
       check(a.shape, in.inputs[1].shape, a.convolution);
       const Shape out = output_shape(a.shape, in.inputs[1].shape, a.convolution);
@@ -178,6 +179,7 @@ constinit const OpDef conv2d_kernel_gradient_op{
     .attributes = &schema_of<ConvolutionGradient>,
     .read = &read_attributes<ConvolutionGradient>,
     .infer = [](const Inference& in) -> Types {
+      rules::want_same_dtype(in, "conv2d_kernel_gradient");
       auto& a = in.attributes.as<ConvolutionGradient>();
       check(in.inputs[0].shape, a.shape, a.convolution);
       const Shape out = output_shape(in.inputs[0].shape, a.shape, a.convolution);

@@ -122,6 +122,7 @@ const OpDef fused_op = {
     .name = "fused",
     .doc = "A group of nodes that runs as one kernel; its body is a graph.",
     .attributes = []() -> const Schema& { return schema_of<Fused>(); },
+    .read = &read_attributes<Fused>,
     .infer = infer_fused,
     .reference = reference_fused,
     .traits = {.internal = true},

@@ -18,7 +18,7 @@ Schema Rows::schema() {
 namespace {
 
 void want_integers(const Type& type, std::string_view op) {
-  if (!is_integer(type.dtype)) throw Error(cat(op, " needs integer indices, got ", type));
+  if (!is_integer(type.dtype)) throw Error(cat(op, " needs integer indices, got ", type, "; cast them"));
 }
 
 constinit const OpDef gather_op{

@@ -21,6 +21,7 @@ Types infer(const Inference& in) {
   if (!(kernel == Shape{x[2], 4 * units}) || !(recurrent == Shape{units, 4 * units}))
     throw Error(cat("lstm needs kernel [", x[2], ", 4 units] and recurrent [units, 4 units], got ", kernel, " and ",
                     recurrent));
+  rules::want_same_dtype({in.inputs.first(Inputs::mask), in.attributes, in.bodies}, "lstm");
   if (in.inputs[Inputs::bias] && !(in.inputs[Inputs::bias].shape == Shape{4 * units}))
     throw Error(cat("lstm needs bias [", 4 * units, "], got ", in.inputs[Inputs::bias].shape));
   for (const std::size_t i : {Inputs::h0, Inputs::c0})

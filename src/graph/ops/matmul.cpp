@@ -23,7 +23,12 @@ Sizes sizes(const Shape& a, const Shape& b, const Matmul& how) {
   s.ka = how.transpose_a ? a[-2] : a[-1];
   s.kb = how.transpose_b ? b[-1] : b[-2];
   s.n = how.transpose_b ? b[-2] : b[-1];
-  s.batch = broadcast(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2));
+  const Shape batch_a = a.slice(0, a.rank() - 2), batch_b = b.slice(0, b.rank() - 2);
+  try {
+    s.batch = broadcast(batch_a, batch_b);
+  } catch (const Error&) {
+    throw Error(cat("matmul needs batches that broadcast: a ", a, ", b ", b));
+  }
   return s;
 }
 

@@ -25,6 +25,7 @@ std::vector<std::int64_t> outer_axes(const Shape& x) {
 
 void check_channels(const Inference& in, std::string_view op, std::size_t from, std::size_t count) {
   rules::want_floating(in.inputs[0], op, "x");
+  rules::want_same_dtype(in, op);
   const std::int64_t channels = in.inputs[0].shape[-1];
   for (std::size_t i = from; i < from + count; ++i)
     if (in.inputs[i] && !(in.inputs[i].shape == Shape{channels}))

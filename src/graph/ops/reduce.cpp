@@ -167,7 +167,7 @@ constinit const OpDef cumulative_sum_op{
     .doc = "The sum so far along an axis.",
     .attributes = &schema_of<Axis>,
     .read = &read_attributes<Axis>,
-    .infer = rules::same,
+    .infer = rules::along_axis,
     .vjp = [](const Vjp& v) -> Values {
       const int axis = static_cast<int>(v.attributes.as<Axis>().axis);
       return {reverse(cumulative_sum(reverse(v.gradients[0], axis), axis), axis)};

@@ -33,6 +33,12 @@ namespace {
 
 using rules::floats;
 
+std::string listed(const std::vector<std::int64_t>& axes) {
+  std::string text;
+  for (const std::int64_t axis : axes) text += cat(text.empty() ? "" : ", ", axis);
+  return text;
+}
+
 constinit const OpDef reshape_op{
     .name = "reshape",
     .doc = "The same elements in the same order under another shape.",
@@ -63,7 +69,7 @@ constinit const OpDef broadcast_to_op{
     .read = &read_attributes<ToShape>,
     .infer = [](const Inference& in) -> Types {
       auto& shape = in.attributes.as<ToShape>().shape;
-      if (!(broadcast(in.inputs[0].shape, shape) == shape))
+      if (!rules::repeats(in.inputs[0].shape, shape))
         throw Error(cat("broadcast_to cannot make ", shape, " of ", in.inputs[0].shape));
       return {{shape, in.inputs[0].dtype}};
     },
@@ -92,7 +98,7 @@ constinit const OpDef sum_to_op{
     .read = &read_attributes<ToShape>,
     .infer = [](const Inference& in) -> Types {
       auto& shape = in.attributes.as<ToShape>().shape;
-      if (!(broadcast(in.inputs[0].shape, shape) == in.inputs[0].shape))
+      if (!rules::repeats(shape, in.inputs[0].shape))
         throw Error(cat("sum_to cannot make ", shape, " of ", in.inputs[0].shape));
       return {{shape, in.inputs[0].dtype}};
     },
@@ -113,56 +119,55 @@ constinit const OpDef sum_to_op{
     },
     .shard = &shard::sum_to};
 
-constinit const OpDef transpose_op{.name = "transpose",
-                                   .doc = "The axes in another order.",
-                                   .attributes = &schema_of<Permutation>,
-                                   .read = &read_attributes<Permutation>,
-                                   .infer = [](const Inference& in) -> Types {
-                                     auto& axes = in.attributes.as<Permutation>().axes;
-                                     auto sorted = axes;
-                                     std::ranges::sort(sorted);
-                                     for (std::size_t i = 0; i < sorted.size(); ++i)
-                                       if (sorted[i] != static_cast<std::int64_t>(i))
-                                         throw Error("transpose needs every axis once");
-                                     if (static_cast<int>(axes.size()) != in.inputs[0].shape.rank())
-                                       throw Error(cat("transpose of ", in.inputs[0].shape, " needs ",
-                                                       in.inputs[0].shape.rank(), " axes, got ", axes.size()));
-                                     Type type{{}, in.inputs[0].dtype};
-                                     for (const auto axis : axes)
-                                       type.shape = type.shape.append(in.inputs[0].shape[static_cast<int>(axis)]);
-                                     return {type};
-                                   },
-                                   .vjp = [](const Vjp& v) -> Values {
-                                     auto& axes = v.attributes.as<Permutation>().axes;
-                                     std::vector<std::int64_t> back(axes.size());
-                                     for (std::size_t i = 0; i < axes.size(); ++i)
-                                       back[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
-                                     return {transpose(v.gradients[0], back)};
-                                   },
-                                   .reference =
-                                       [](const Reference& r) {
-                                         auto& axes = r.attributes.as<Permutation>().axes;
-                                         const auto from = rules::strides(r.inputs[0]->shape);
-                                         for (std::size_t i = 0; i < r.outputs[0].data.size(); ++i) {
-                                           const auto at = rules::coordinates(r.outputs[0].shape, i);
-                                           std::size_t source = 0;
-                                           for (std::size_t k = 0; k < axes.size(); ++k)
-                                             source += static_cast<std::size_t>(at[k]) *
-                                                       from[static_cast<std::size_t>(axes[k])];
-                                           r.outputs[0].data[i] = r.inputs[0]->data[source];
-                                         }
-                                       },
-                                   .examples = []() -> std::vector<OpExample> {
-                                     return {{"a matrix",
-                                              {floats({2, 3})},
-                                              [](std::span<const Value> x) -> Values {
-                                                return {transpose(x[0], {1, 0})};
-                                              }},
-                                             {"rank 3", {floats({2, 3, 4})}, [](std::span<const Value> x) -> Values {
-                                                return {transpose(x[0], {2, 0, 1})};
-                                              }}};
-                                   },
-                                   .shard = &shard::transpose};
+constinit const OpDef transpose_op{
+    .name = "transpose",
+    .doc = "The axes in another order.",
+    .attributes = &schema_of<Permutation>,
+    .read = &read_attributes<Permutation>,
+    .infer = [](const Inference& in) -> Types {
+      auto& axes = in.attributes.as<Permutation>().axes;
+      if (static_cast<int>(axes.size()) != in.inputs[0].shape.rank())
+        throw Error(
+            cat("transpose of ", in.inputs[0].shape, " needs ", in.inputs[0].shape.rank(), " axes, got ", axes.size()));
+      auto sorted = axes;
+      std::ranges::sort(sorted);
+      for (std::size_t i = 0; i < sorted.size(); ++i)
+        if (sorted[i] != static_cast<std::int64_t>(i))
+          throw Error(cat("transpose needs each axis of ", in.inputs[0].shape, " once, got ", listed(axes)));
+      Type type{{}, in.inputs[0].dtype};
+      for (const auto axis : axes) type.shape = type.shape.append(in.inputs[0].shape[static_cast<int>(axis)]);
+      return {type};
+    },
+    .vjp = [](const Vjp& v) -> Values {
+      auto& axes = v.attributes.as<Permutation>().axes;
+      std::vector<std::int64_t> back(axes.size());
+      for (std::size_t i = 0; i < axes.size(); ++i)
+        back[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
+      return {transpose(v.gradients[0], back)};
+    },
+    .reference =
+        [](const Reference& r) {
+          auto& axes = r.attributes.as<Permutation>().axes;
+          const auto from = rules::strides(r.inputs[0]->shape);
+          for (std::size_t i = 0; i < r.outputs[0].data.size(); ++i) {
+            const auto at = rules::coordinates(r.outputs[0].shape, i);
+            std::size_t source = 0;
+            for (std::size_t k = 0; k < axes.size(); ++k)
+              source += static_cast<std::size_t>(at[k]) * from[static_cast<std::size_t>(axes[k])];
+            r.outputs[0].data[i] = r.inputs[0]->data[source];
+          }
+        },
+    .examples = []() -> std::vector<OpExample> {
+      return {{"a matrix",
+               {floats({2, 3})},
+               [](std::span<const Value> x) -> Values {
+                 return {transpose(x[0], {1, 0})};
+               }},
+              {"rank 3", {floats({2, 3, 4})}, [](std::span<const Value> x) -> Values {
+                 return {transpose(x[0], {2, 0, 1})};
+               }}};
+    },
+    .shard = &shard::transpose};
 
 constinit const OpDef slice_op{
     .name = "slice",
@@ -282,6 +287,7 @@ constinit const OpDef concatenate_op{
     .attributes = &schema_of<Axis>,
     .read = &read_attributes<Axis>,
     .infer = [](const Inference& in) -> Types {
+      if (in.inputs.empty()) throw Error("concatenate needs at least one array");
       rules::want_same_dtype(in, "concatenate");
       const int axis = in.inputs[0].shape.axis(static_cast<int>(in.attributes.as<Axis>().axis));
       Type type = in.inputs[0];
@@ -338,7 +344,7 @@ constinit const OpDef reverse_op{
     .doc = "Back to front along an axis.",
     .attributes = &schema_of<Axis>,
     .read = &read_attributes<Axis>,
-    .infer = rules::same,
+    .infer = rules::along_axis,
     .vjp = [](const Vjp& v) -> Values {
       return {reverse(v.gradients[0], static_cast<int>(v.attributes.as<Axis>().axis))};
     },

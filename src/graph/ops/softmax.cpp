@@ -134,7 +134,8 @@ constinit const OpDef softmax_cross_entropy_op{
       if (logits.shape.rank() < 1 || !(labels.shape == logits.shape.without(-1)))
         throw Error(
             cat("softmax_cross_entropy needs a label for each row: logits ", logits.shape, ", labels ", labels.shape));
-      if (!is_integer(labels.dtype)) throw Error(cat("softmax_cross_entropy needs integer labels, got ", labels));
+      if (!is_integer(labels.dtype))
+        throw Error(cat("softmax_cross_entropy needs integer labels, got ", labels, "; cast them"));
       return {{labels.shape, logits.dtype}};
     },
     .vjp = [](const Vjp& v) -> Values {
