@@ -101,7 +101,60 @@ struct Concatenate {
   }
 };
 
+struct Dot {
+  Ints axes = {};
+  bool normalize = false;
+  static Schema schema() {
+    return Schema("Dot", "The products of two inputs' rows, summed along one axis of each.")
+        .arg("axes", &Dot::axes, "The axis of each input that is summed; one number for both.", not_empty())
+        .arg("normalize", &Dot::normalize, "Whether to divide by the norms along these axes: the cosine.")
+        .example(+[] { return Dot{.axes = 1}; }, {{3}, {3}})
+        .example(
+            +[] {
+              return Dot{.axes = Ints{2, 1}};
+            },
+            {{2, 3}, {3, 4}})
+        .example(
+            +[] {
+              return Dot{.axes = Ints{1, -1}, .normalize = true};
+            },
+            {{3, 2}, {4, 3}});
+  }
+  Value call(Scope&, std::span<const Value> x) const {
+    if (x.size() != 2 || axes.values.size() > 2)
+      throw Error(
+          cat("Dot takes two inputs and an axis of each, got ", x.size(), " and ", axes.values.size(), " axes"));
+    const int a = x[0].shape().axis(static_cast<int>(axes.values.front())),
+              b = x[1].shape().axis(static_cast<int>(axes.values.back()));
+    if (a == 0 || b == 0 || x[0].shape()[a] != x[1].shape()[b])
+      throw Error(cat("Dot sums axis ", a, " of ", x[0].shape(), " with axis ", b, " of ", x[1].shape(),
+                      ": both need one extent, and 0 is the batch"));
+    // Each as [batch, what stays, the axis], multiplied; then what stays of the one by what stays of the other.
+    const Value left = rows_last(x[0], a), right = rows_last(x[1], b);
+    const Value y = matmul(left, right, false, true);
+    Shape shape = x[0].shape().without(a), other = x[1].shape().without(b);
+    for (int i = 1; i < other.rank(); ++i) shape = shape.append(other[i]);
+    return reshape(y, shape.rank() == 1 ? shape.append(1) : shape);
+  }
+
+ private:
+  Value rows_last(Value x, int axis) const {
+    if (normalize) {
+      Value squares = reduce_sum(square(x), {axis}, true);
+      x = x * rsqrt(maximum(squares, full_like(squares, 1e-12)));
+    }
+    std::vector<std::int64_t> order;
+    for (int i = 0; i < x.shape().rank(); ++i)
+      if (i != axis) order.push_back(i);
+    order.push_back(axis);
+    const std::int64_t batch = x.shape()[0], along = x.shape()[axis];
+    const std::int64_t rest = x.shape().without(axis).without(0).size();
+    return reshape(transpose(x, order), {batch, rest, along});
+  }
+};
+
 inline void register_merging(Registry<Layer>& r) {
+  r.add<Dot>();
   r.add<Add>();
   r.add<Subtract>();
   r.add<Multiply>();

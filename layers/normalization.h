@@ -194,7 +194,62 @@ struct RMSNormalization {
   }
 };
 
+struct GroupNormalization {
+  std::int64_t groups = 32, axis = -1;
+  double epsilon = 0.001;
+  bool center = true, scale = true;
+  Initializer beta_initializer = "zeros", gamma_initializer = "ones";
+  Optional<Regularizer> beta_regularizer = {}, gamma_regularizer = {};
+  Optional<Constraint> beta_constraint = {}, gamma_constraint = {};
+  static Schema schema() {
+    return Schema("GroupNormalization",
+                  "Each group of a sample's channels brought to mean 0 and variance 1, times gamma plus beta. Wu and "
+                  "He, 2018.")
+        .computes(DType::float32)
+        .masking(Schema::Masking::passes)
+        .arg("groups", &GroupNormalization::groups, "How many groups; -1: each channel is one.", at_least(-1))
+        .arg("axis", &GroupNormalization::axis, "The axis of the channels.")
+        .arg("epsilon", &GroupNormalization::epsilon, "Added to the variance.", at_least(0))
+        .arg("center", &GroupNormalization::center, "Whether to add beta.")
+        .arg("scale", &GroupNormalization::scale, "Whether to multiply by gamma.")
+        .arg("beta_initializer", &GroupNormalization::beta_initializer, "First values of beta.")
+        .arg("gamma_initializer", &GroupNormalization::gamma_initializer, "First values of gamma.")
+        .arg("beta_regularizer", &GroupNormalization::beta_regularizer, "A penalty on beta.")
+        .arg("gamma_regularizer", &GroupNormalization::gamma_regularizer, "A penalty on gamma.")
+        .arg("beta_constraint", &GroupNormalization::beta_constraint, "What beta must satisfy.")
+        .arg("gamma_constraint", &GroupNormalization::gamma_constraint, "What gamma must satisfy.")
+        .example(+[] { return GroupNormalization{.groups = 2}; }, {{3, 4}})
+        .example(+[] { return GroupNormalization{.groups = -1, .axis = 1, .center = false}; }, {{2, 3}})
+        .example(+[] { return GroupNormalization{.groups = 1, .scale = false}; }, {{2, 2, 3}});
+  }
+  Value call(Scope& s, Value x) const {
+    const int at = x.shape().axis(static_cast<int>(axis));
+    const std::int64_t channels = x.shape()[at], parts = groups == -1 ? channels : groups;
+    if (parts < 1 || channels % parts)
+      throw Error(cat("groups ", parts, " must divide the ", channels, " channels of ", x.shape()));
+    Shape apart, across;  // the channels as [groups, channels / groups]
+    std::vector<std::int64_t> axes;
+    for (int i = 0; i < x.shape().rank(); ++i) {
+      if (i == at) apart = apart.append(parts);
+      if (i > 0) axes.push_back(i < at ? i : i + 1);
+      apart = apart.append(i == at ? channels / parts : x.shape()[i]);
+      across = across.append(i == at ? channels : 1);
+    }
+    const Value seen = reshape(x, apart), mean = reduce_mean(seen, axes, true),
+                variance = reduce_mean(square(seen - mean), axes, true);
+    Value y = reshape((seen - mean) * rsqrt(variance + epsilon), x.shape());
+    auto weight = [&](const char* name, const Initializer& first, const Optional<Regularizer>& r,
+                      const Optional<Constraint>& c) {
+      const WeightOptions options{.initializer = first, .regularizer = r, .constraint = c, .autocast = false};
+      return reshape(cast(s.weight(name, {channels}, options), x.dtype()), across);
+    };
+    if (scale) y = y * weight("gamma", gamma_initializer, gamma_regularizer, gamma_constraint);
+    return center ? y + weight("beta", beta_initializer, beta_regularizer, beta_constraint) : y;
+  }
+};
+
 inline void register_normalization(Registry<Layer>& r) {
+  r.add<GroupNormalization>();
   r.add<BatchNormalization>();
   r.add<LayerNormalization>();
   r.add<RMSNormalization>();

@@ -42,6 +42,52 @@ struct Dropout {
   }
 };
 
+// x with whole channels dropped: the choice has extent 1 along the axes of space.
+inline Value dropped_channels(Scope& s, Value x, double rate, const Shape& choice, const Optional<std::int64_t>& seed) {
+  if (!s.training() || rate == 0) return x;
+  Value keep = greater_equal(s.random(choice, Distribution::uniform, seed ? std::optional(*seed) : std::nullopt),
+                             full(s.graph(), rate));
+  return select(keep, x * (1 / (1 - rate)), full_like(x, 0));
+}
+
+struct SpatialDropout1D {
+  double rate = -1;
+  Optional<std::int64_t> seed = {};
+  static Schema schema() {
+    return Schema("SpatialDropout1D",
+                  "Dropout of whole channels of sequences [batch, time, channels]. Tompson et al., 2015.")
+        .masking(Schema::Masking::passes)
+        .arg("rate", &SpatialDropout1D::rate, "The part that is zeroed.", from_up_to(0, 1))
+        .arg("seed", &SpatialDropout1D::seed, "A seed of its own.")
+        .example(+[] { return SpatialDropout1D{.rate = 0.3}; }, {{3, 4}});
+  }
+  Value call(Scope& s, Value x) const {
+    if (x.shape().rank() != 3) throw Error(cat("takes sequences [batch, time, channels], got ", x.shape()));
+    return dropped_channels(s, x, rate, x.shape().with(1, 1), seed);
+  }
+};
+
+struct SpatialDropout2D {
+  double rate = -1;
+  std::string data_format = "channels_last";
+  Optional<std::int64_t> seed = {};
+  static Schema schema() {
+    return Schema("SpatialDropout2D", "Dropout of whole channels of images. Tompson et al., 2015.")
+        .masking(Schema::Masking::passes)
+        .arg("rate", &SpatialDropout2D::rate, "The part that is zeroed.", from_up_to(0, 1))
+        .arg("data_format", &SpatialDropout2D::data_format, "Where the channels are.",
+             one_of({"channels_last", "channels_first"}))
+        .arg("seed", &SpatialDropout2D::seed, "A seed of its own.")
+        .example(+[] { return SpatialDropout2D{.rate = 0.3}; }, {{2, 3, 4}})
+        .example(+[] { return SpatialDropout2D{.rate = 0.3, .data_format = "channels_first"}; }, {{4, 2, 3}});
+  }
+  Value call(Scope& s, Value x) const {
+    if (x.shape().rank() != 4) throw Error(cat("takes images [batch, height, width, channels], got ", x.shape()));
+    const int down = data_format == "channels_first" ? 2 : 1;
+    return dropped_channels(s, x, rate, x.shape().with(down, 1).with(down + 1, 1), seed);
+  }
+};
+
 struct GaussianNoise {
   double stddev = -1;
   Optional<std::int64_t> seed = {};
@@ -96,6 +142,8 @@ struct ActivityRegularization {
 
 inline void register_regularization(Registry<Layer>& r) {
   r.add<Dropout>();
+  r.add<SpatialDropout1D>();
+  r.add<SpatialDropout2D>();
   r.add<GaussianNoise>();
   r.add<GaussianDropout>();
   r.add<ActivityRegularization>();

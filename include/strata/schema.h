@@ -90,6 +90,15 @@ struct Ints {
   bool operator==(const Ints&) const = default;
 };
 
+// One number or a list of them (the same for all channels, or each channel's own).
+struct Doubles {
+  std::vector<double> values;
+  Doubles() = default;
+  Doubles(double one) : values{one} {}
+  Doubles(std::initializer_list<double> several) : values(several) {}
+  bool operator==(const Doubles&) const = default;
+};
+
 // A value that may be absent, written `= 2`, `= {2, 2}` or `= "l2"` like the value itself; null in a file.
 template <class T> class Optional {
  public:
@@ -222,6 +231,7 @@ template <> struct FieldTypeOf<double> { static const FieldType& get(); };
 template <> struct FieldTypeOf<std::string> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Pair> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Ints> { static const FieldType& get(); };
+template <> struct FieldTypeOf<Doubles> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Shape> { static const FieldType& get(); };
 template <> struct FieldTypeOf<DType> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Config> { static const FieldType& get(); };  // any value, kept as it stands

@@ -200,6 +200,35 @@ FieldType integers_field() {
   return type;
 }
 
+FieldType numbers_field() {
+  FieldType type;
+  type.name = "a number or a list of numbers";
+  type.read = [](void* field, const Config& config, const std::string& subject, Mistakes& mistakes) {
+    std::vector<double> values;
+    const auto* list = config.list();
+    for (std::size_t i = 0; i < (list ? list->size() : 1); ++i) {
+      const Config& item = list ? (*list)[i] : config;
+      const auto [value, fault] = number_in(item);
+      if (value) values.push_back(*value);
+      else if (list) refuse(cat(subject, " item ", i + 1), "a number", item, mistakes, fault);
+      else refuse(subject, "a number or a list of numbers", item, mistakes, fault);
+    }
+    if (values.size() == (list ? list->size() : 1)) static_cast<Doubles*>(field)->values = std::move(values);
+  };
+  type.write = [](const void* field) {
+    const auto& values = static_cast<const Doubles*>(field)->values;
+    if (values.size() == 1) return Config(values[0]);
+    Config::List list;
+    for (const double value : values) list.emplace_back(value);
+    return Config(std::move(list));
+  };
+  type.json_schema = [] {
+    return either(json_number("number"),
+                  Config(Config::Map{{"type", Config("array")}, {"items", json_number("number")}}));
+  };
+  return type;
+}
+
 FieldType shape_field() {
   FieldType type;
   type.name = "a list of at most 8 extents";
@@ -281,6 +310,10 @@ const FieldType& FieldTypeOf<Pair>::get() {
 }
 const FieldType& FieldTypeOf<Ints>::get() {
   static const FieldType type = integers_field();
+  return type;
+}
+const FieldType& FieldTypeOf<Doubles>::get() {
+  static const FieldType type = numbers_field();
   return type;
 }
 const FieldType& FieldTypeOf<Shape>::get() {
