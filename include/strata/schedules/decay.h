@@ -129,7 +129,72 @@ struct PolynomialDecay {
   }
 };
 
+struct PiecewiseConstantDecay {
+  std::vector<std::int64_t> boundaries = {};
+  std::vector<double> values = {};
+  static Schema schema() {
+    return Schema("PiecewiseConstantDecay",
+                  "One rate up to and at the first boundary, another up to the second, and so on.")
+        .arg("boundaries", &PiecewiseConstantDecay::boundaries, "The last step of each rate but the last.", not_empty())
+        .arg("values", &PiecewiseConstantDecay::values, "The rates: one more than boundaries.", not_empty())
+        .example(+[] {
+          return PiecewiseConstantDecay{.boundaries = {5, 10}, .values = {0.1, 0.05, 0.01}};
+        });
+  }
+  Value at(Scope& s, Value step) const {
+    if (values.size() != boundaries.size() + 1)
+      throw Error(cat("PiecewiseConstantDecay takes one more of values than of boundaries, got ", values.size(),
+                      " and ", boundaries.size()));
+    for (std::size_t i = 1; i < boundaries.size(); ++i)
+      if (boundaries[i] <= boundaries[i - 1])
+        throw Error(
+            cat("PiecewiseConstantDecay's boundaries must rise, got ", boundaries[i - 1], " before ", boundaries[i]));
+    Value rate = full(s.graph(), values.back());
+    for (std::size_t i = boundaries.size(); i-- > 0;)
+      rate = select(less_equal(step, full_like(step, static_cast<double>(boundaries[i]))), full(s.graph(), values[i]),
+                    rate);
+    return rate;
+  }
+};
+
+struct CosineDecayRestarts {
+  double initial_learning_rate = -1;
+  std::int64_t first_decay_steps = 0;
+  double t_mul = 2, m_mul = 1, alpha = 0;
+  static Schema schema() {
+    return Schema("CosineDecayRestarts", "Half cosines one after the other. Loshchilov and Hutter, 2017.")
+        .arg("initial_learning_rate", &CosineDecayRestarts::initial_learning_rate, "The rate at step 0.", at_least(0))
+        .arg("first_decay_steps", &CosineDecayRestarts::first_decay_steps, "Steps of the first half cosine.",
+             at_least(1))
+        .arg("t_mul", &CosineDecayRestarts::t_mul, "How many times longer each is than the last.", at_least(1))
+        .arg("m_mul", &CosineDecayRestarts::m_mul, "How many times higher each begins.", at_least(0))
+        .arg("alpha", &CosineDecayRestarts::alpha, "What is left, as a part of the rate.", at_least(0))
+        .example(+[] { return CosineDecayRestarts{.initial_learning_rate = 0.1, .first_decay_steps = 7}; })
+        .example(+[] {
+          return CosineDecayRestarts{
+              .initial_learning_rate = 0.1, .first_decay_steps = 7, .t_mul = 1, .m_mul = 0.9, .alpha = 0.1};
+        });
+  }
+  Value at(Scope&, Value step) const {
+    Value done = cast(step, DType::float64) / static_cast<double>(first_decay_steps), round;
+    if (t_mul == 1) {
+      round = floor(done);
+      done = done - round;
+    } else {
+      // Rounds last 1, t, t², … of the first: round n begins at (t^n - 1) / (t - 1).
+      round = floor(log(done * (t_mul - 1) + 1.0) / std::log(t_mul));
+      Value length = strata::power(full_like(round, t_mul), round);
+      done = (done - (length - 1.0) / (t_mul - 1)) / length;
+    }
+    Value height = strata::power(full_like(round, m_mul), round);
+    Value cosine = height * (0.5 * (1.0 + cos(3.14159265358979323846 * done)));
+    return cast(initial_learning_rate * ((1 - alpha) * cosine + alpha), DType::float32);
+  }
+};
+
 inline void register_decay(Registry<Schedule>& r) {
+  r.add<PiecewiseConstantDecay>();
+  r.add<CosineDecayRestarts>();
   r.add<ExponentialDecay>();
   r.add<InverseTimeDecay>();
   r.add<CosineDecay>();
