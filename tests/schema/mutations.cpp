@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "core/random.h"
-#include "kitchen.h"
+#include "support/kitchen.h"
 #include "schema/reference.h"
 #include "schema/yaml.h"
 

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "kitchen.h"
+#include "support/kitchen.h"
 #include "schema/json.h"
 
 namespace strata::test {

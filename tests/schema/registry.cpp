@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "kitchen.h"
+#include "support/kitchen.h"
 #include "support/message.h"
 
 namespace strata::test {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kitchen.h"
+#include "support/kitchen.h"
 #include "support/message.h"
 
 namespace strata::test {

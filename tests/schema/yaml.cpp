@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/file.h"
-#include "kitchen.h"
+#include "support/kitchen.h"
 #include "support/message.h"
 #include "support/temporary.h"
 

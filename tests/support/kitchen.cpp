@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tools' catalogue.
-#include "kitchen.h"
+#include "support/kitchen.h"
 
 namespace strata {
 
