@@ -36,10 +36,22 @@ std::string figures_text(const Figures& figures) {
   return text;
 }
 
-const Dataset& data_named(const RunFile& file, const std::string& which) {
-  if (which == "train") return file.data.train;
-  if (!file.data.test) throw Error(cat(file.path, ": data has no 'test'; add it, or pass --data train"));
-  return *file.data.test;
+// What evaluate and predict look at.
+Dataset data_named(RunFile& file, const std::string& which) {
+  if (which == "test" && !file.data.test)
+    throw Error(cat(file.path, ": data has no 'test'; add it, or pass --data train"));
+  return file.rows(which);
+}
+
+std::int64_t validation_batch(const RunFile& file) {
+  return file.fit.validation_batch_size.value_or(file.fit.batch_size);
+}
+
+// The figures of some rows, as train and evaluate print them.
+void measure(RunFile& file, const std::string& which, std::ostream& out) {
+  const Dataset rows = data_named(file, which);
+  out << which << " " << figures_text(file.model->evaluate(rows, {.batch_size = validation_batch(file)})) << " ("
+      << rows->open()->size() << " rows)\n";
 }
 
 void load(const RunFile& file, const std::string& weights) {
@@ -53,6 +65,7 @@ void load(const RunFile& file, const std::string& weights) {
 int Train::run(std::ostream& out) const {
   const auto begin = std::chrono::steady_clock::now();
   RunFile file = read_run_file(run_file, set);
+  file.open_data();
   FitOptions options = file.fit_options();
   make_dirs(file.directory());
   AtomicFile resolved(file.directory() + "/config.yaml");
@@ -61,36 +74,28 @@ int Train::run(std::ostream& out) const {
   const bool logged = std::any_of(options.callbacks.begin(), options.callbacks.end(),
                                   [](const Callback& c) { return c.get_if<callbacks::CSVLogger>() != nullptr; });
   if (!logged) options.callbacks.push_back(callbacks::CSVLogger{});
-  const History history = file.model->fit(file.data.train, options);
+  const History history = file.model->fit(file.rows("train"), options);
   file.model->save_weights(file.weights_file());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size()), "epoch"), " in ",
            duration_text(seconds), "; weights in ", file.weights_file()));
-  if (file.data.test) {
-    const auto rows = (*file.data.test)->open()->size();
-    out << "test "
-        << figures_text(file.model->evaluate(
-               *file.data.test, {.batch_size = options.validation_batch_size.value_or(options.batch_size)}))
-        << " (" << rows << " rows)\n";
-  }
+  if (file.data.test) measure(file, "test", out);
   return 0;
 }
 
 int Evaluate::run(std::ostream& out) const {
   RunFile file = read_run_file(run_file, set);
   load(file, weights);
-  const Dataset& from = data_named(file, data);
-  out << data << " "
-      << figures_text(
-             file.model->evaluate(from, {.batch_size = file.fit.validation_batch_size.value_or(file.fit.batch_size)}))
-      << " (" << from->open()->size() << " rows)\n";
+  measure(file, data, out);
   return 0;
 }
 
 int Predict::run(std::ostream& out) const {
   RunFile file = read_run_file(run_file, set);
   load(file, weights);
-  const auto results = file.model->predict(data_named(file, data), {.batch_size = file.fit.batch_size});
+  Dataset from = data_named(file, data);
+  if (rows) from = first_rows(from, rows);
+  const auto results = file.model->predict(from, {.batch_size = validation_batch(file)});
   const auto& names = file.model->core().topology->output_names;
   std::vector<std::vector<double>> values;
   std::string head = "row";
@@ -102,8 +107,8 @@ int Predict::run(std::ostream& out) const {
     for (std::int64_t k = 0; k < width; ++k) head += cat(",", stem, k);
   }
   out << head << "\n";
-  const std::int64_t all = results[0].shape()[0], shown = rows ? std::min(rows, all) : all;
-  for (std::int64_t row = 0; row < shown; ++row) {
+  const std::int64_t all = results.empty() ? 0 : results[0].shape()[0];
+  for (std::int64_t row = 0; row < all; ++row) {
     out << row;
     for (std::size_t o = 0; o < results.size(); ++o) {
       const std::size_t width = values[o].size() / static_cast<std::size_t>(all);
@@ -118,15 +123,17 @@ int Predict::run(std::ostream& out) const {
 
 int Check::run(std::ostream& out) const {
   RunFile file = read_run_file(run_file, set);
+  file.open_data();
   const FitOptions options = file.fit_options();
+  const std::int64_t all = file.rows("train")->open()->size(), trained = training_rows(all, file.validation_split);
+  std::string rows = cat(trained, " rows to train on");
+  if (file.validation || trained < all) rows += cat(", ", file.rows("validation")->open()->size(), " to validate");
+  if (file.data.test) rows += cat(", ", file.rows("test")->open()->size(), " to test");
   auto& core = file.model->core();
-  const auto reader = file.data.train->open();
-  Batches batches(core, reader, {.batch_size = options.batch_size});
-  const auto& plan = core.train_plan(batches.types_of(std::min(options.batch_size, reader->size()))).micro.plans[0];
-  if (file.data.test) (void)Batches(core, (*file.data.test)->open(), {.batch_size = options.batch_size});
-  if (options.validation_data)
-    (void)Batches(core, (*options.validation_data)->open(), {.batch_size = options.batch_size});
-  out << file.path << ": good: " << reader->size() << " rows, " << plan.launches.size() << " launches a step, arena "
+  const std::int64_t batch = std::min(options.batch_size, trained);
+  Batches batches(core, file.rows("train")->open(), {.batch_size = batch});
+  const auto& plan = core.train_plan(batches.types_of(batch)).micro.plans[0];
+  out << file.path << ": good: " << rows << ", " << plan.launches.size() << " launches a step, arena "
       << bytes_text(plan.arena_bytes) << "\n";
   return 0;
 }
@@ -138,7 +145,7 @@ int Summary::run(std::ostream& out) const {
 
 int Plan::run(std::ostream& out) const {
   RunFile file = read_run_file(run_file, set);
-  out << file.model->plan(batch_size ? batch_size : file.fit.batch_size, mode == "train");
+  out << file.model->plan(batch_size ? batch_size : file.fit.batch_size, mode);
   return 0;
 }
 

@@ -147,8 +147,9 @@ class Model {
   // Strict by default: every weight of the model must be there, of its shape. `skip_mismatch` reports instead.
   void load_weights(const std::string& file, bool skip_mismatch = false);
 
-  std::string summary() const;                                      // the table of layers, shapes and parameters
-  std::string plan(std::int64_t batch_size, bool training = true);  // launches, memory by slot, totals
+  std::string summary() const;  // the table of layers, shapes and parameters
+  // Launches, memory by slot, totals. `mode`: train, evaluate or predict.
+  std::string plan(std::int64_t batch_size, const std::string& mode = "train");
 
   struct Core;  // the engine's view
   Core& core() const { return *core_; }

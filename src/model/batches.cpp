@@ -43,6 +43,10 @@ void check_input(const Topology& topology, std::size_t i, const Type& row) {
 
 }  // namespace
 
+std::int64_t training_rows(std::int64_t rows, double validation_split) {
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - validation_split)));
+}
+
 Dataset arrays_of(const std::vector<Tensor>& x, const std::vector<Tensor>& y) {
   return datasets::Arrays{.x = x, .y = y};
 }

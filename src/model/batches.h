@@ -16,6 +16,9 @@ struct Fed {
 Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y,
                  const Tensor& sample_weight);
 
+// How many rows train when the tail validates.
+std::int64_t training_rows(std::int64_t rows, double validation_split);
+
 Dataset arrays_of(const std::vector<Tensor>& x, const std::vector<Tensor>& y);
 void copy_rows(Tensor& to, std::int64_t at, const Tensor& from, std::int64_t rows);
 

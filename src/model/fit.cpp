@@ -135,7 +135,7 @@ History Fitting::run(const Dataset& train) {
     validation = std::make_unique<Batches>(core_, (*options_.validation_data)->open(),
                                            BatchesOptions{.batch_size = validation_size});
   else if (options_.validation_split > 0) {
-    trained_rows = static_cast<std::int64_t>(std::floor(static_cast<double>(rows) * (1 - options_.validation_split)));
+    trained_rows = training_rows(rows, options_.validation_split);
     if (trained_rows == 0 || trained_rows == rows)
       throw Error(cat("validation_split ", options_.validation_split, " of ", rows, " rows leaves ", trained_rows,
                       " to train on and ", rows - trained_rows, " to validate"));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a run file's `model:` section to a model: chains, graphs by `from:`, shared layers, models within models.
 #include "base/text.h"
+#include "model/core.h"
 #include "model/run_file.h"
-#include "model/topology.h"
+#include "strata/precision.h"
 
 namespace strata {
 
@@ -33,7 +34,16 @@ struct ModelSection {
 
 class Reading {
  public:
-  Reading(Mistakes& mistakes, std::map<std::string, Where>& places) : mistakes_(mistakes), places_(places) {}
+  explicit Reading(Mistakes& mistakes) : mistakes_(mistakes) {}
+
+  // Where each layer stands, by path, once the model has given all of them names.
+  void places(const Topology& topology, const std::string& prefix, std::map<std::string, Where>& by_path) const {
+    for (const auto& call : topology.calls) {
+      if (const auto it = places_.find(call.layer.identity()); it != places_.end())
+        by_path.emplace(prefix + call.name, it->second);
+      if (const auto* inner = call.layer.get_if<Nested>()) places(*inner->topology, prefix + call.name + "/", by_path);
+    }
+  }
 
   std::optional<Model> model(const Config& section, const std::string& name) {
     ModelSection read;
@@ -62,7 +72,6 @@ class Reading {
     const auto end = chain(read.layers, known, last, section.where);
     const auto outputs = named_outputs(read.outputs, known, end);
     if (mistakes_.count() != before || outputs.empty()) return {};
-    std::map<std::string, Symbol> none;
     try {
       return from_pairs(inputs, outputs, name);
     } catch (const Error& error) {
@@ -128,10 +137,9 @@ class Reading {
     }
     if (!made || mistakes_.count() != before) return last;
     try {
-      if (!made.common().name.empty()) {
-        by_name.emplace(made.common().name, made);
-        places_.emplace(made.common().name, entry.where);
-      }
+      places_.emplace(made.identity(), entry.where);
+      check_common(made.common(), own);
+      if (!made.common().name.empty()) by_name.emplace(made.common().name, made);
       Symbols inputs = sources(from, known, last, entry.where);
       if (mistakes_.count() != before) return last;
       const Symbol result = inputs | made;
@@ -144,6 +152,22 @@ class Reading {
     } catch (const Error& error) {
       mistakes_.add(entry.where, error.what());
       return last;
+    }
+  }
+
+  // What the common arguments' own schema cannot know.
+  void check_common(const LayerCommon& common, const Config& entry) {
+    auto where = [&](const char* word) {
+      const Config* args = entry.map() && entry.map()->size() == 1 ? &entry.map()->front().second : nullptr;
+      const Config* said = args ? args->find(word) : nullptr;
+      return said ? said->where : entry.where;
+    };
+    if (common.name.find('/') != std::string::npos)
+      mistakes_.add(where("name"), cat("layer: 'name' cannot contain '/', which separates paths, got ", common.name));
+    try {
+      if (!common.dtype.empty()) (void)precision_named(common.dtype);
+    } catch (const Error& error) {
+      mistakes_.add(where("dtype"), cat("layer: 'dtype': ", error.what()));
     }
   }
 
@@ -176,7 +200,7 @@ class Reading {
   }
 
   Symbols sources(const Config& from, const std::map<std::string, Symbol>& known, const std::optional<Symbol>& last,
-                  const Where& where) {
+                  const Where& where, const char* word = "from") {
     if (from.is_null()) {
       if (!last)
         mistakes_.add(where, "the model has several inputs: the first layer must say which it takes, as in from: name");
@@ -188,7 +212,7 @@ class Reading {
     auto one = [&](const Config& config) {
       const auto it = config.text() ? known.find(*config.text()) : known.end();
       if (it == known.end())
-        mistakes_.add(config.where, cat("'from' names ", to_text(config), ", but nothing above has that name",
+        mistakes_.add(config.where, cat("'", word, "' names ", to_text(config), ", but nothing above has that name",
                                         config.text() ? did_you_mean(*config.text(), names) : "",
                                         names.empty() ? "" : "; named are " + listed(names)));
       else symbols.push_back(it->second);
@@ -207,22 +231,23 @@ class Reading {
       if (last) result.emplace_back("", *last);
       return result;
     }
-    for (const Symbol& symbol : sources(outputs, known, last, outputs.where)) result.emplace_back("", symbol);
+    for (const Symbol& symbol : sources(outputs, known, last, outputs.where, "outputs"))
+      result.emplace_back("", symbol);
     return result;
   }
 
   Mistakes& mistakes_;
-  std::map<std::string, Where>& places_;
+  std::map<const void*, Where> places_;  // by the layer's identity
 };
 
 }  // namespace
 
-Model read_model(const Config& section, const std::string& name, Mistakes& mistakes,
-                 std::map<std::string, Where>& places) {
-  auto model = Reading(mistakes, places).model(section, name);
-  mistakes.raise();
-  if (!model) throw Error(cat(locate(section.where), "the model could not be read"));
-  return *model;
+std::optional<Model> read_model(const Config& section, const std::string& name, Mistakes& mistakes,
+                                std::map<std::string, Where>& places) {
+  Reading reading(mistakes);
+  auto model = reading.model(section, name);
+  if (model) reading.places(*model->core().topology, "", places);
+  return model;
 }
 
 }  // namespace strata

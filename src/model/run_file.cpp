@@ -3,12 +3,13 @@
 #include "model/run_file.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 
+#include "backends/backend.h"
 #include "base/text.h"
 #include "model/core.h"
 #include "schema/yaml.h"
-#include "strata/datasets/idx.h"
 
 namespace strata {
 
@@ -103,70 +104,33 @@ void apply_override(Config& config, const std::string& text) {
   at->key = key;
 }
 
-Loss read_loss(const Config& config, Mistakes& mistakes) {
-  if (config.text() && (*config.text() == "crossentropy" || *config.text() == "ce")) return Loss(*config.text());
-  return parts<Loss>().read(config, "loss", mistakes);
-}
-
-// A one-key map whose key is a known part is that part; any other map goes by output.
-bool by_output(const Config& config, const Names& names) {
-  const auto* map = config.map();
-  return map && !(map->size() == 1 && names.has(map->front().first));
-}
-
-MetricList read_metrics(const Config& config, Mistakes& mistakes) {
-  std::vector<Metric> metrics;
-  auto one = [&](const Config& item) {
-    if (item.text() && (*item.text() == "crossentropy" || *item.text() == "ce"))
-      return mistakes.add(
-          item.where, "the metric crossentropy must be written with its kind, such as SparseCategoricalCrossentropy");
-    if (Metric metric = parts<Metric>().read(item, "metric", mistakes)) metrics.push_back(metric);
-  };
-  if (const auto* list = config.list())
-    for (const auto& item : *list) one(item);
-  else if (!config.is_null()) one(config);
-  return metrics;
-}
-
-CompileSettings settings_of(const RunFile& file, Mistakes& mistakes) {
-  const CompileSection& c = file.compile;
-  CompileSettings settings;
-  settings.optimizer = c.optimizer;
-  settings.loss_weights = c.loss_weights;
-  settings.precision = c.precision;
-  settings.freeze = c.freeze;
-  settings.fast_math = c.fast_math;
-  if (file.run.strategy) settings.strategy = *file.run.strategy;
-  if (c.loss.is_null())
-    mistakes.add(file.run.compile.is_null() ? file.config.where : file.run.compile.where,
-                 "compile needs 'loss': what is to be made small");
-  else if (by_output(c.loss, parts<Loss>()))
-    for (const auto& [name, config] : *c.loss.map()) settings.loss.named[name] = read_loss(config, mistakes);
-  else if (const auto* list = c.loss.list())
-    for (const auto& item : *list) settings.loss.list.push_back(read_loss(item, mistakes));
-  else settings.loss.list.push_back(read_loss(c.loss, mistakes));
-  if (by_output(c.metrics, parts<Metric>()))
-    for (const auto& [name, config] : *c.metrics.map()) settings.output_metrics[name] = read_metrics(config, mistakes);
-  else settings.metrics = read_metrics(c.metrics, mistakes);
-  settings.weighted_metrics = read_metrics(c.weighted_metrics, mistakes);
-  return settings;
-}
-
-// Relative files are looked for beside the run file first.
-void resolve(const Dataset& dataset, const std::string& path) {
-  if (!dataset) return;
-  auto* idx = dataset.get_if<datasets::IDX>();
-  const auto beside = std::filesystem::path(path).parent_path();
-  if (!idx || path.empty() || !idx->directory.empty()) return;
-  if (std::filesystem::exists(beside / idx->images)) idx->directory = beside.string();
-}
-
-// The place of the layer whose trace failed stands in front of what it says.
-[[noreturn]] void raise_placed(const Error& error, const std::map<std::string, Where>& places, const Where& model) {
+// The place of the layer whose trace failed stands in front of what it says. An unplaced layer stands in a placed one.
+[[noreturn]] void raise_placed(const Error& error, const std::map<std::string, Where>& places, const RunFile& file) {
   const std::string text = error.what();
-  const std::string name = text.substr(0, std::min(text.find('/'), text.find(" (")));
-  const auto it = places.find(name);
-  throw Error(locate(it == places.end() ? model : it->second) + text);
+  Where where = text.starts_with("model '") ? file.run.compile.where : file.run.model.where;
+  for (std::string path = text.substr(0, text.find(" (")); !path.empty();
+       path.resize(path.find('/') == std::string::npos ? 0 : path.rfind('/')))
+    if (const auto it = places.find(path); it != places.end()) {
+      where = it->second;
+      break;
+    }
+  Mistakes mistakes;
+  mistakes.add(where, text);
+  mistakes.raise();
+  std::abort();  // raise() has thrown
+}
+
+// Devices that are not there are said with the strategy's place.
+void check_strategy(const RunFile& file, Mistakes& mistakes) {
+  if (!file.run.strategy || file.run.strategy->empty()) return;
+  Devices devices;
+  for (const auto& name : backend_names())
+    for (const auto& device : backend(name).devices()) devices.push_back(device);
+  try {
+    for (const auto& device : (*file.run.strategy)->mesh(devices).devices) (void)backend(device.backend);
+  } catch (const Error& error) {
+    mistakes.add(file.config.find("strategy")->where, cat("strategy: ", error.what()));
+  }
 }
 
 RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
@@ -186,42 +150,43 @@ RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
   if (file.run.name.empty() || file.run.name.find('/') != std::string::npos || file.run.name.starts_with('.'))
     mistakes.add(file.config.find("name") ? file.config.find("name")->where : file.config.where,
                  cat("name '", file.run.name, "' cannot be a directory's; leave out '/' and a leading '.'"));
+  read_data(file, mistakes);
+  check_strategy(file, mistakes);
+  if (const Config* weights = file.run.fit.find("class_weight"); weights && weights->map())
+    for (const auto& [label, weight] : *weights->map())
+      if (!read_integer(label))
+        mistakes.add(weight.key, cat("fit: class_weight has the class '", label, "'; classes are whole numbers"));
   std::map<std::string, Where> places;
-  if (mistakes.empty()) {
-    file.settings = settings_of(file, mistakes);
-    file.model = std::make_shared<Model>(read_model(file.run.model, file.run.name, mistakes, places));
-  } else if (!file.run.model.is_null()) {
-    (void)read_model(file.run.model, file.run.name, mistakes, places);
-  }
+  if (!file.run.model.is_null())
+    if (auto model = read_model(file.run.model, file.run.name, mistakes, places))
+      file.model = std::make_shared<Model>(*model);
+  file.settings = read_settings(file, mistakes);
   mistakes.raise();
-  resolve(file.data.train, file.path);
-  if (file.data.test) resolve(*file.data.test, file.path);
   try {
     file.model->core().seed = file.run.seed;
     file.model->compile(file.settings);
   } catch (const RunFailed&) {
     throw;
   } catch (const Error& error) {
-    raise_placed(error, places, file.run.model.where);
+    raise_placed(error, places, file);
   }
-  if (!file.run.initial_weights.empty()) file.model->load_weights(file.run.initial_weights);
+  if (const std::string& weights = file.run.initial_weights; !weights.empty()) {
+    const auto beside = std::filesystem::path(file.path).parent_path() / weights;
+    file.model->load_weights(std::filesystem::exists(beside) ? beside.string() : weights);
+  }
   return file;
 }
 
 }  // namespace
 
-FitOptions RunFile::fit_options() const {
+FitOptions RunFile::fit_options() {
   FitOptions options;
   options.batch_size = fit.batch_size;
   options.epochs = fit.epochs;
   options.verbose = fit.verbose;
   options.callbacks = run.callbacks;
   options.shuffle = fit.shuffle;
-  for (const auto& [label, weight] : fit.class_weight) {
-    const auto number = read_integer(label);
-    if (!number) throw Error(cat("fit: class_weight has the class '", label, "'; classes are whole numbers"));
-    options.class_weight[*number] = weight;
-  }
+  for (const auto& [label, weight] : fit.class_weight) options.class_weight[*read_integer(label)] = weight;
   options.initial_epoch = fit.initial_epoch;
   options.steps_per_epoch = fit.steps_per_epoch;
   options.validation_steps = fit.validation_steps;
@@ -230,17 +195,8 @@ FitOptions RunFile::fit_options() const {
   options.micro_batches = fit.micro_batches;
   options.seed = run.seed;
   options.directory = directory();
-  if (data.validation.is_null()) return options;
-  Mistakes mistakes;
-  if (const Config* part = data.validation.find("split")) {
-    field_type<double>().read(&options.validation_split, *part, "validation: 'split'", mistakes);
-    if (data.validation.map()->size() > 1)
-      mistakes.add(data.validation.where, "validation has 'split' alone, or is a dataset");
-  } else if (Dataset dataset = parts<Dataset>().read(data.validation, "validation", mistakes)) {
-    resolve(dataset, path);
-    options.validation_data = dataset;
-  }
-  mistakes.raise();
+  options.validation_split = validation_split;
+  if (validation) options.validation_data = rows("validation");
   return options;
 }
 

@@ -2,6 +2,8 @@
 // Run files: YAML that declares a model, what it is compiled with, its data and how it is trained.
 #pragma once
 
+#include <optional>
+
 #include "strata/model.h"
 
 namespace strata {
@@ -56,18 +58,34 @@ struct RunFile {
   FitSection fit;
   std::shared_ptr<Model> model;  // built: its weights are there
   CompileSettings settings;
+  double validation_split = 0;  // of data.validation, as the next one
+  Optional<Dataset> validation = {};
+  std::map<std::string, std::shared_ptr<const Reader>> readers = {};  // of what is open, so that it is read once
 
   std::string directory() const;     // runs/<name>
   std::string weights_file() const;  // in it
-  FitOptions fit_options() const;
+  // "train", "validation" or "test", opened. Training data is whole: fit splits it. Error: what is wrong with the files,
+  // with the place that names them.
+  Dataset rows(const std::string& which);
+  // Opens what there is and matches it to the model. Error: every mistake.
+  void open_data();
+  FitOptions fit_options();
 };
+
+// The first rows of a dataset: all when it has fewer.
+Dataset first_rows(const Dataset& dataset, std::int64_t count);
 
 // Overrides are "fit.epochs=3", applied before reading. Error: every mistake of the file, with places.
 RunFile read_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 RunFile read_run_text(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
 
-// The model a file's `model:` section describes. Places by layer name are added to `places`.
-Model read_model(const Config& section, const std::string& name, Mistakes& mistakes,
-                 std::map<std::string, Where>& places);
+// What the sections stand for; mistakes with their places.
+CompileSettings read_settings(const RunFile& file, Mistakes& mistakes);  // names of outputs and layers are the model's
+void read_data(RunFile& file, Mistakes& mistakes);                       // data.validation; files' folders
+
+// The model a file's `model:` section describes. Places of layers are added to `places`, by path.
+// Nothing, with mistakes, when it cannot be read.
+std::optional<Model> read_model(const Config& section, const std::string& name, Mistakes& mistakes,
+                                std::map<std::string, Where>& places);
 
 }  // namespace strata

@@ -111,15 +111,17 @@ std::string Model::summary() const {
              ", not trainable ", counted_digits(other), "\n");
 }
 
-std::string Model::plan(std::int64_t batch_size, bool training) {
+std::string Model::plan(std::int64_t batch_size, const std::string& mode) {
   core_->need_compiled("plan");
+  if (mode != "train" && mode != "evaluate" && mode != "predict")
+    throw Error(cat("plan: mode is '", mode, "'; it is train, evaluate or predict"));
   BatchTypes types;
   types.rows = batch_size;
   auto& topology = *core_->topology;
   for (auto& input : topology.inputs) types.inputs.push_back({input.type.shape.prepend(batch_size), input.type.dtype});
   types.targets.resize(topology.outputs.size());
   types.weights.resize(topology.outputs.size());
-  if (!training) return core_->predict_plan(types).plans[0].text();
+  if (mode == "predict") return core_->predict_plan(types).plans[0].text();
   for (std::size_t i = 0; i < topology.outputs.size(); ++i) {
     if (!core_->binding.losses[i]) continue;
     Type target = core_->output_types[i];
@@ -130,6 +132,7 @@ std::string Model::plan(std::int64_t batch_size, bool training) {
     if (classes) target = {target.shape.without(-1), DType::int32};
     types.targets[i] = target;
   }
+  if (mode == "evaluate") return core_->evaluate_plan(types).plans[0].text();
   auto& plans = core_->train_plan(types);
   std::string text = plans.micro.plans[0].text();
   if (!plans.joined) text += plans.update.plans[0].text();

@@ -42,9 +42,12 @@ std::pair<Value, Value> fitted(Value predicted, Value target, const std::string&
   if (kind == Target::any || p == t) return {predicted, target};
   if (p.rank() == t.rank() + 1 && p[-1] == 1 && p.without(-1) == t) return {predicted, reshape(target, p)};
   if (t.rank() == p.rank() + 1 && t[-1] == 1 && t.without(-1) == p) return {predicted, reshape(target, p)};
+  const std::string cure =
+      p.rank() == t.rank() + 1 && t == p.without(-1)
+          ? "; for class numbers take SparseCategoricalCrossentropy, for one number a row give the last layer 1 unit"
+          : cat("; reshape the target, or give the last layer ", t.rank() ? t[-1] : 1, " units");
   throw Error(cat(name, " needs a target shaped as the prediction\n    predicted  ", p, "\n    target     ", t,
-                  "\n  they would broadcast silently; reshape the target, or give the last layer ",
-                  t.rank() ? t[-1] : 1, " units"));
+                  "\n  they would broadcast silently", cure));
 }
 
 Reduced reduce_loss(Scope& scope, const Loss& loss, Value predicted, Value target, Value sample_weight, Value mask) {

@@ -72,6 +72,12 @@ TEST_CASE("train writes weights, log and configuration; evaluate says the same f
   CHECK(predicted.code == 0);
   CHECK(predicted.out.find("row,class,0,1,2\n0,") == 0);
   CHECK(std::count(predicted.out.begin(), predicted.out.end(), '\n') == 6);
+  // The last line of the log holds the validation's figures as evaluate measures them.
+  const Ran validated = run(folder, "evaluate run.yaml --data validation");
+  CHECK(validated.code == 0);
+  CHECK(validated.out.find("(64 rows)") != std::string::npos);
+  const std::string loss = validated.out.substr(validated.out.find("loss ") + 5, 6);
+  CHECK(std::stod(loss) == doctest::Approx(std::stod(log.substr(log.rfind(',') + 1))).epsilon(1e-3));
   // The written configuration is a run file itself.
   CHECK(run(folder, "check runs/tiny/config.yaml").code == 0);
 }
@@ -99,13 +105,17 @@ TEST_CASE("two replicas give one device's figures") {
 TEST_CASE("check, summary and plan look without training") {
   const strata::test::TemporaryFolder folder;
   std::ofstream(folder / "run.yaml") << run_file;
-  CHECK(run(folder, "check run.yaml").out.find("run.yaml: good: 256 rows") == 0);
+  CHECK(run(folder, "check run.yaml").out.find("run.yaml: good: 192 rows to train on, 64 to validate, 100 to test, ") ==
+        0);
   CHECK(run(folder, "summary run.yaml").out.find("Parameters: 195 (780 bytes), trainable 195, not trainable 0") !=
         std::string::npos);
   const Ran plan = run(folder, "plan run.yaml --batch_size 8");
   CHECK(plan.code == 0);
   CHECK(plan.out.find("plan train 8 on cpu") == 0);
   CHECK(plan.out.find("Memory on one device: weights 780 bytes, optimizer 1.5 KiB") != std::string::npos);
+  CHECK(run(folder, "plan run.yaml --mode evaluate").out.find("plan evaluate 32 on cpu") == 0);
+  CHECK(run(folder, "plan run.yaml --mode predict").out.find("plan predict 32 on cpu") == 0);
+  CHECK(run(folder, "plan run.yaml --mode guess").code == 2);
   CHECK(!std::filesystem::exists(folder / "runs"));
 }
 
@@ -123,6 +133,21 @@ TEST_CASE("exit codes: 1 for wrong input, 2 for a wrong command line") {
   CHECK(run(folder, "train bad.yaml --sett a=b").code == 2);
   CHECK(run(folder, "train bad.yaml --sett a=b").err.find("did you mean '--set'?") != std::string::npos);
   CHECK(run(folder, "").code == 2);
+}
+
+TEST_CASE("exit code 3: the input was right, but the run failed") {
+  const strata::test::TemporaryFolder folder;
+  std::ofstream(folder / "run.yaml") << run_file;
+  const Ran diverged =
+      run(folder, "train run.yaml --set compile.optimizer=SGD --set compile.optimizer.SGD.learning_rate=1e38");
+  CHECK(diverged.code == 3);
+  CHECK(diverged.out.empty());
+  CHECK(diverged.err.find("a smaller learning_rate, or clipnorm, usually cures this") != std::string::npos);
+  // Without weights there is nothing to evaluate.
+  const Ran early = run(folder, "evaluate run.yaml");
+  CHECK(early.code == 1);
+  CHECK(early.err.find("runs/tiny/model.weights.h5: there is no such file; strata train run.yaml writes it") !=
+        std::string::npos);
 }
 
 TEST_CASE("help and the manual come from the schemas") {

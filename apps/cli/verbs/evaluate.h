@@ -13,7 +13,7 @@ struct Evaluate {
     return Schema("evaluate", "Prints the figures of a trained model.")
         .arg("run_file", &Evaluate::run_file, "The run file.", not_empty())
         .arg("weights", &Evaluate::weights, "The weights; those that train wrote when empty.")
-        .arg("data", &Evaluate::data, "Which data of the run file.", one_of({"test", "train"}))
+        .arg("data", &Evaluate::data, "Which data of the run file.", one_of({"test", "validation", "train"}))
         .arg("set", &Evaluate::set, "An override; may be given several times.");
   }
   int run(std::ostream& out) const;
@@ -28,7 +28,7 @@ struct Predict {
                   "Prints predictions as CSV: for classes the class and every probability or logit, else the numbers.")
         .arg("run_file", &Predict::run_file, "The run file.", not_empty())
         .arg("weights", &Predict::weights, "The weights; those that train wrote when empty.")
-        .arg("data", &Predict::data, "Which data of the run file.", one_of({"test", "train"}))
+        .arg("data", &Predict::data, "Which data of the run file.", one_of({"test", "validation", "train"}))
         .arg("rows", &Predict::rows, "How many rows from the first; all when 0.", at_least(0))
         .arg("set", &Predict::set, "An override; may be given several times.");
   }

@@ -35,7 +35,7 @@ struct Plan {
   static Schema schema() {
     return Schema("plan", "The compiled step: every launch, where each array lies, the memory to the byte.")
         .arg("run_file", &Plan::run_file, "The run file.", not_empty())
-        .arg("mode", &Plan::mode, "Which step.", one_of({"train", "predict"}))
+        .arg("mode", &Plan::mode, "Which step.", one_of({"train", "evaluate", "predict"}))
         .arg("batch_size", &Plan::batch_size, "Rows; the run file's when 0.", at_least(0))
         .arg("set", &Plan::set, "An override; may be given several times.");
   }
