@@ -16,8 +16,10 @@ namespace strata {
 
 namespace {
 
-constexpr std::size_t most_objects = 100'000;
+// What a file may ask of its reader.
+constexpr std::size_t most_objects = 100'000, longest_name = 1023, longest_text = 1 << 20;
 constexpr int deepest = 64;
+constexpr std::uint64_t deflate_ratio = 1100;  // gzip packs at most about 1032 to 1
 
 // A handle and what closes it.
 class Handle {
@@ -35,13 +37,7 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-void quiet() {
-  static const bool done = [] {
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    return true;
-  }();
-  (void)done;
-}
+void quiet() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
 // As h5py writes booleans.
 hid_t boolean_type() {
@@ -76,6 +72,28 @@ hid_t file_type(DType dtype) {
     case DType::uint8: return H5Tcopy(H5T_STD_U8LE);
     case DType::boolean: return boolean_type();
     default: return -1;
+  }
+}
+
+// What a stored type is taken as; none when there is no dtype that holds every value of it.
+DType dtype_of_type(hid_t type) {
+  const std::size_t size = H5Tget_size(type);
+  switch (H5Tget_class(type)) {
+    case H5T_FLOAT: {
+      std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+      H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits);
+      if (size == 2) return exponent_bits == 5 ? DType::float16 : DType::none;
+      return size == 4 ? DType::float32 : size == 8 ? DType::float64 : DType::none;
+    }
+    case H5T_INTEGER: {
+      const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+      if (size == 1) return is_signed ? DType::int32 : DType::uint8;
+      if (size == 2) return DType::int32;
+      if (size == 4) return is_signed ? DType::int32 : DType::int64;
+      return size == 8 && is_signed ? DType::int64 : DType::none;
+    }
+    case H5T_ENUM: return size == 1 && H5Tget_nmembers(type) == 2 ? DType::boolean : DType::none;
+    default: return DType::none;
   }
 }
 
@@ -146,10 +164,12 @@ void Hdf5File::write(const std::string& path, const Tensor& tensor) {
   if (slash != std::string::npos) make_group(path.substr(0, slash));
   const Handle type(checked(file_type(tensor.dtype()), path, "its dtype has no place in HDF5"), H5Tclose);
   std::vector<hsize_t> extents(tensor.shape().begin(), tensor.shape().end());
-  const Handle space(extents.empty() ? H5Screate(H5S_SCALAR)
-                                     : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
-                     H5Sclose);
-  const Handle set(checked(H5Dcreate2(file_, path.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), path,
+  const hid_t made = extents.empty() ? H5Screate(H5S_SCALAR)
+                                     : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
+  const Handle space(checked(made, path, "its shape has no place in HDF5"), H5Sclose);
+  const Handle plan(checked(H5Pcreate(H5P_DATASET_CREATE), path, "the dataset cannot be made"), H5Pclose);
+  H5Pset_obj_track_times(plan, false);  // equal weights are equal bytes
+  const Handle set(checked(H5Dcreate2(file_, path.c_str(), type, space, H5P_DEFAULT, plan, H5P_DEFAULT), path,
                            "the dataset cannot be made"),
                    H5Dclose);
   checked(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.host_data()), path,
@@ -157,17 +177,25 @@ void Hdf5File::write(const std::string& path, const Tensor& tensor) {
   if (tensor.dtype() == DType::bfloat16) set_attribute(path, "dtype", "bfloat16");
 }
 
-void Hdf5File::set_attribute(const std::string& object, const std::string& name, const std::string& value) {
-  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type, H5T_VARIABLE);
+void Hdf5File::put_attribute(const std::string& object, const std::string& name, std::size_t bytes, const void* value) {
+  const Handle type(checked(H5Tcopy(H5T_C_S1), object, "an attribute cannot be made"), H5Tclose);
+  H5Tset_size(type, bytes);
   H5Tset_cset(type, H5T_CSET_UTF8);
-  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle space(checked(H5Screate(H5S_SCALAR), object, "an attribute cannot be made"), H5Sclose);
   const Handle attribute(checked(H5Acreate_by_name(file_, object.c_str(), name.c_str(), type, space, H5P_DEFAULT,
                                                    H5P_DEFAULT, H5P_DEFAULT),
                                  object, "an attribute cannot be made"),
                          H5Aclose);
+  checked(H5Awrite(attribute, type, value), object, "an attribute cannot be written");
+}
+
+void Hdf5File::set_attribute(const std::string& object, const std::string& name, const std::string& value) {
   const char* text = value.c_str();
-  checked(H5Awrite(attribute, type, &text), object, "an attribute cannot be written");
+  put_attribute(object, name, H5T_VARIABLE, &text);
+}
+
+void Hdf5File::set_fixed_attribute(const std::string& object, const std::string& name, const std::string& value) {
+  put_attribute(object, name, value.size() + 1, value.c_str());
 }
 
 void Hdf5File::close() {
@@ -190,39 +218,49 @@ bool Hdf5File::has(const std::string& path) const {
   return true;
 }
 
-Tensor Hdf5File::read(const std::string& path) const {
-  if (!has(path)) fail(path, "is not in the file");
-  const Handle set(checked(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), path, "is no dataset"), H5Dclose);
-  const Handle plan(checked(H5Dget_create_plist(set), path, "cannot be looked at"), H5Pclose);
-  if (H5Pget_external_count(plan) != 0) fail(path, "keeps its numbers in another file; that is not read");
-  if (H5Pget_layout(plan) == H5D_VIRTUAL) fail(path, "is a virtual dataset; that is not read");
+namespace {
+
+// Why a dataset is not read, or "": what it would fetch from elsewhere, unpack by code unknown to us, or make up.
+std::string refusal(hid_t set, hid_t plan, std::uint64_t bytes, std::uint64_t file) {
+  if (H5Pget_external_count(plan) != 0) return "keeps its numbers in another file; that is not read";
+  if (H5Pget_layout(plan) == H5D_VIRTUAL) return "is a virtual dataset; that is not read";
   const int filters = H5Pget_nfilters(plan);
+  bool packed = false;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     std::size_t values = 0;
     const auto filter = H5Pget_filter2(plan, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
     if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
-      fail(path, cat("uses filter ", static_cast<int>(filter), "; gzip, shuffle and fletcher32 can be read"));
+      return cat("uses filter ", static_cast<int>(filter), "; gzip, shuffle and fletcher32 can be read");
+    packed = packed || filter == H5Z_FILTER_DEFLATE;
   }
+  // What is announced must be stored: a few bytes may claim terabytes, and claim to store them.
+  const std::uint64_t stored = std::min<std::uint64_t>(H5Dget_storage_size(set), file);
+  if (packed ? bytes / deflate_ratio > stored : stored < bytes)
+    return cat("announces ", bytes_text(bytes), " of numbers, but ", bytes_text(stored), " are stored");
+  return "";
+}
+
+}  // namespace
+
+Tensor Hdf5File::read(const std::string& path) const {
+  if (!has(path)) fail(path, "is not in the file");
+  const Handle set(checked(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), path, "is no dataset"), H5Dclose);
+  const Handle plan(checked(H5Dget_create_plist(set), path, "cannot be looked at"), H5Pclose);
   const Handle space(checked(H5Dget_space(set), path, "has no shape"), H5Sclose);
+  const Handle type(checked(H5Dget_type(set), path, "has no dtype"), H5Tclose);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) fail(path, "holds nothing, not even a scalar");
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0 || rank > Shape::max_rank)
     fail(path, cat("has ", rank, " axes; at most ", Shape::max_rank, " can be read"));
   std::vector<hsize_t> extents(static_cast<std::size_t>(rank));
-  if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
-  const Handle type(checked(H5Dget_type(set), path, "has no dtype"), H5Tclose);
-  const H5T_class_t kind = H5Tget_class(type);
+  if (rank > 0) checked(H5Sget_simple_extent_dims(space, extents.data(), nullptr), path, "has no shape");
+  DType dtype = dtype_of_type(type);
   const std::size_t size = H5Tget_size(type);
-  DType dtype = DType::none;
-  if (kind == H5T_FLOAT)
-    dtype = size == 4 ? DType::float32 : size == 8 ? DType::float64 : size == 2 ? DType::float16 : DType::none;
-  if (kind == H5T_INTEGER)
-    dtype = size == 1 ? DType::uint8 : size == 4 ? DType::int32 : size == 8 ? DType::int64 : DType::none;
-  if (kind == H5T_ENUM && size == 1) dtype = DType::boolean;
-  if (kind == H5T_OPAQUE && size == 2 && has_attribute(path, "dtype") && attribute(path, "dtype") == "bfloat16")
-    dtype = DType::bfloat16;
+  const bool is_opaque = H5Tget_class(type) == H5T_OPAQUE;
+  // Keras's attribute says bfloat16; there is no other opaque number of two bytes.
+  if (is_opaque && size == 2 && has_attribute(path, "dtype")) dtype = DType::bfloat16;
   if (dtype == DType::none) fail(path, cat("has a dtype that cannot be read (", size, " bytes each)"));
-  // What is announced must be stored: a few bytes may claim terabytes.
   std::uint64_t bytes = size;
   std::vector<std::int64_t> shape;
   for (const hsize_t extent : extents) {
@@ -230,15 +268,18 @@ Tensor Hdf5File::read(const std::string& path) const {
     if (extent > INT64_MAX || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
       fail(path, "announces more numbers than there can be");
   }
-  const std::uint64_t stored = H5Dget_storage_size(set);
-  if (filters == 0 ? stored < bytes : bytes > (std::uint64_t{4} << 30) && bytes / 1000 > stored)
-    fail(path, cat("announces ", bytes_text(bytes), " of numbers, but ", bytes_text(stored), " are stored"));
+  if (const std::string why = refusal(set, plan, bytes, file_bytes(path_)); !why.empty()) fail(path, why);
   Tensor tensor(Type{Shape(shape), dtype});
-  const Handle memory(kind == H5T_OPAQUE ? H5Tcopy(type) : file_type(dtype), H5Tclose);
-  if (bytes > 0)
-    checked(H5Dread(set, kind == H5T_ENUM ? static_cast<hid_t>(type) : static_cast<hid_t>(memory), H5S_ALL, H5S_ALL,
-                    H5P_DEFAULT, tensor.host_data()),
-            path, "cannot be read: the file is damaged");
+  if (bytes == 0) return tensor;
+  // Opaque bytes and the names of an enumeration have no order to turn around.
+  const Handle memory(dtype == DType::boolean || is_opaque ? H5Tcopy(type) : file_type(dtype), H5Tclose);
+  checked(H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.host_data()), path,
+          "cannot be read: the file is damaged");
+  if (dtype == DType::boolean) {
+    const auto* values = static_cast<const std::uint8_t*>(tensor.host_data());
+    if (std::any_of(values, values + bytes, [](std::uint8_t value) { return value > 1; }))
+      fail(path, "should hold false and true, and holds other values");
+  }
   return tensor;
 }
 
@@ -254,16 +295,10 @@ std::string Hdf5File::attribute(const std::string& object, const std::string& na
   if (H5Tget_class(type) != H5T_STRING) fail(object, cat("attribute ", name, " is no text"));
   const Handle space(H5Aget_space(attribute), H5Sclose);
   if (H5Sget_simple_extent_npoints(space) != 1) fail(object, cat("attribute ", name, " is not one text"));
-  if (H5Tis_variable_str(type) > 0) {
-    const Handle memory(H5Tcopy(H5T_C_S1), H5Tclose);
-    H5Tset_size(memory, H5T_VARIABLE);
-    H5Tset_cset(memory, H5Tget_cset(type));
-    char* text = nullptr;
-    checked(H5Aread(attribute, memory, &text), object, "an attribute cannot be read");
-    std::string result = text ? text : "";
-    H5free_memory(text);
-    return result;
-  }
+  if (H5Tis_variable_str(type) != 0)
+    fail(object, cat("attribute ", name, " is text of variable length, which is not read"));
+  if (H5Tget_size(type) > longest_text)
+    fail(object, cat("attribute ", name, " is longer than ", bytes_text(longest_text)));
   std::string text(H5Tget_size(type), '\0');
   checked(H5Aread(attribute, type, text.data()), object, "an attribute cannot be read");
   text.resize(std::strlen(text.c_str()));
@@ -273,28 +308,33 @@ std::string Hdf5File::attribute(const std::string& object, const std::string& na
 std::vector<std::string> Hdf5File::datasets_under(const std::string& group) const {
   std::vector<std::string> found;
   std::size_t seen = 0;
+  auto kind = [&](const std::string& path) {
+    H5O_info_t object{};
+    checked(H5Oget_info_by_name2(file_, ("/" + path).c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT), path,
+            "cannot be looked at");
+    return object.type;
+  };
   // Not by libhdf5's own walk: a file may hold circles.
   auto walk = [&](auto& self, const std::string& path, int depth) -> void {
     if (depth > deepest) fail(path, cat("is nested more than ", deepest, " deep"));
-    const Handle here(H5Gopen2(file_, ("/" + path).c_str(), H5P_DEFAULT), H5Gclose);
-    if (here < 0) return;
+    const Handle here(checked(H5Gopen2(file_, ("/" + path).c_str(), H5P_DEFAULT), path, "cannot be opened"), H5Gclose);
     H5G_info_t info{};
     checked(H5Gget_info(here, &info), path, "cannot be looked at");
     for (hsize_t i = 0; i < info.nlinks; ++i) {
       if (++seen > most_objects) fail(path, cat("has more than ", most_objects, " objects"));
-      char name[1024];
-      if (H5Lget_name_by_idx(here, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) < 0)
-        fail(path, "cannot be listed");
+      char name[longest_name + 1];
+      const auto length = H5Lget_name_by_idx(here, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
+      if (length < 0) fail(path, "cannot be listed");
+      if (static_cast<std::size_t>(length) > longest_name)
+        fail(path, cat("has a name of ", length, " letters; at most ", longest_name, " can be read"));
       const std::string child = path.empty() ? name : path + "/" + name;
-      if (!has(child)) continue;
-      H5O_info_t object{};
-      checked(H5Oget_info_by_name2(file_, ("/" + child).c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT), child,
-              "cannot be looked at");
-      if (object.type == H5O_TYPE_GROUP) self(self, child, depth + 1);
-      else if (object.type == H5O_TYPE_DATASET) found.push_back(child);
+      if (!has(child)) fail(child, "cannot be looked at");
+      const H5O_type_t object = kind(child);
+      if (object == H5O_TYPE_GROUP) self(self, child, depth + 1);
+      else if (object == H5O_TYPE_DATASET) found.push_back(child);
     }
   };
-  if (group.empty() || has(group)) walk(walk, group, 0);
+  if (group.empty() || (has(group) && kind(group) == H5O_TYPE_GROUP)) walk(walk, group, 0);
   std::ranges::sort(found);
   return found;
 }

@@ -26,17 +26,23 @@ class Hdf5File {
 
   void make_group(const std::string& path);  // with those above it
   void write(const std::string& path, const Tensor& tensor);
+  // Text as Keras writes it, of variable length. Libhdf5 does not survive reading such text from a damaged file, so what
+  // we read ourselves is of fixed length.
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
+  void set_fixed_attribute(const std::string& object, const std::string& name, const std::string& value);
   void close();  // written: synced and renamed
 
   bool has(const std::string& path) const;
+  // Integers without a dtype of their own come in the next wider one. Error: what is not there, what is not held by the
+  // file alone (links, external and virtual datasets), what claims more numbers than are stored.
   Tensor read(const std::string& path) const;
   bool has_attribute(const std::string& object, const std::string& name) const;
-  std::string attribute(const std::string& object, const std::string& name) const;
-  std::vector<std::string> datasets_under(const std::string& group) const;  // full paths, sorted
+  std::string attribute(const std::string& object, const std::string& name) const;  // Error: not of fixed length
+  std::vector<std::string> datasets_under(const std::string& group) const;          // full paths, sorted
 
  private:
   Hdf5File();
+  void put_attribute(const std::string& object, const std::string& name, std::size_t bytes, const void* value);
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
   std::int64_t checked(std::int64_t handle, const std::string& object, const char* what) const;
 

@@ -82,7 +82,7 @@ void Model::save_weights(const std::string& file) const {
   }
   for (auto& entry : layout.datasets) {
     out.write(entry.dataset, core_->store.read(entry.path));
-    out.set_attribute(entry.dataset, "path", entry.path);
+    out.set_fixed_attribute(entry.dataset, "path", entry.path);
   }
   out.close();
 }
