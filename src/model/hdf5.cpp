@@ -37,7 +37,12 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-void quiet() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+// Without its own messages, and without its handler at exit: after a write that failed, that handler crashes.
+void quiet() {
+  static const herr_t without_handler = H5dont_atexit();
+  (void)without_handler;
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 // As h5py writes booleans.
 hid_t boolean_type() {

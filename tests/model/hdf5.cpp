@@ -21,6 +21,9 @@ using strata::test::message_of;
 
 namespace {
 
+// Before any other call of libhdf5, whichever test comes first: its handler at exit crashes after a failed write.
+const herr_t without_handler = H5dont_atexit();
+
 const std::vector<DType> dtypes{DType::float32, DType::float16, DType::bfloat16, DType::float64,
                                 DType::int32,   DType::int64,   DType::uint8,    DType::boolean};
 
