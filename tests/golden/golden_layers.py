@@ -32,7 +32,7 @@ def layer_case(name, kind, args, inputs, mask=None, training=False):
         variable.assign(random_weight(data, variable))
     before = [to_numpy(v) for v in layer.weights]
     options = {}
-    if kind in ("BatchNormalization", "LSTM", "Dropout"):
+    if kind in ("BatchNormalization", "LSTM", "GRU", "SimpleRNN", "Dropout"):
         options["training"] = training
     if mask is not None:
         options["mask"] = ops.convert_to_tensor(mask.astype(bool))
@@ -227,7 +227,79 @@ def layers():
     add("mask of the input's shape", "Softmax", {}, (3, 5), mask=keep)
     keep = np.array([[1, 0, 1], [0, 0, 0]])
     add("mask with a wholly masked row", "Softmax", {}, (2, 3), mask=keep)
+    more_layers(add)
     write("layers.json", {"cases": cases})
+
+
+def more_layers(add):
+    series = (2, 4, 3)
+    middle = np.array([[1, 0, 1, 1], [1, 1, 0, 1]])
+    left = np.array([[0, 1, 1, 1], [0, 0, 1, 0]])
+    for kind in ("GRU", "SimpleRNN"):
+        add("plain", kind, {"units": 2}, series)
+        add("return_sequences", kind, {"units": 2, "return_sequences": True}, series)
+        add("return_state", kind, {"units": 2, "return_state": True}, series)
+        add("no bias", kind, {"units": 2, "use_bias": False}, series)
+        add("other activation", kind, {"units": 2, "activation": "softsign"}, series)
+        add("go_backwards return_sequences", kind,
+            {"units": 2, "go_backwards": True, "return_sequences": True}, series)
+        add("mask in the middle", kind, {"units": 2}, series, mask=middle)
+        add("mask at the start return_sequences", kind,
+            {"units": 2, "return_sequences": True}, series, mask=left)
+    add("reset before", "GRU", {"units": 2, "reset_after": False}, series)
+    add("reset before, no bias, hard gates", "GRU",
+        {"units": 2, "reset_after": False, "use_bias": False,
+         "recurrent_activation": "hard_sigmoid"}, series)
+
+    add("two groups", "GroupNormalization", {"groups": 2}, (2, 3, 4))
+    add("instances", "GroupNormalization", {"groups": -1}, (2, 3, 2, 3))
+    add("one group, epsilon", "GroupNormalization", {"groups": 1, "epsilon": 0.1}, (2, 3, 4))
+    add("axis 1, no scale", "GroupNormalization", {"groups": 2, "axis": 1, "scale": False},
+        (2, 4, 3))
+    add("no center", "GroupNormalization", {"groups": 2, "center": False}, (2, 3, 4))
+    add("last axis", "RMSNormalization", {}, (3, 5))
+    add("axis list", "RMSNormalization", {"axis": [1, 2], "epsilon": 0.1}, (2, 3, 4))
+    add("last axis", "UnitNormalization", {}, (3, 5))
+    add("axis list", "UnitNormalization", {"axis": [1, 2]}, (2, 3, 4))
+    add("by channel", "Normalization", {"mean": [1.0, -2.0], "variance": [4.0, 0.25]}, (3, 2))
+    add("invert", "Normalization", {"mean": 3.0, "variance": 2.0, "invert": True}, (3, 2))
+    add("one for all", "Normalization", {"axis": [], "mean": 0.5, "variance": 9.0}, (2, 3, 2))
+
+    for kind in ("MaxPooling1D", "AveragePooling1D"):
+        add("valid", kind, {"pool_size": 2}, (2, 5, 2))
+        add("same", kind, {"pool_size": 3, "strides": 2, "padding": "same"}, (2, 6, 2))
+        add("strides 1", kind, {"pool_size": 2, "strides": 1}, (2, 4, 2))
+    for kind in ("GlobalAveragePooling1D", "GlobalMaxPooling1D"):
+        add("plain", kind, {}, series)
+        add("keepdims", kind, {"keepdims": True}, series)
+    add("mask", "GlobalAveragePooling1D", {}, series, mask=middle)
+    add("plain", "GlobalMaxPooling2D", {}, (2, 3, 2, 2))
+
+    add("vectors", "Dot", {"axes": 1}, (3, 4), (3, 4))
+    add("matrices", "Dot", {"axes": [2, 1]}, (2, 3, 4), (2, 4, 5))
+    add("the same axis", "Dot", {"axes": -1}, (2, 3, 4), (2, 5, 4))
+    add("rank 4", "Dot", {"axes": [2, 1]}, (2, 3, 4, 2), (2, 4, 3))
+    add("normalize", "Dot", {"axes": [1, 2], "normalize": True}, (2, 3, 2), (2, 4, 3))
+    for kind in ("Multiply", "Average", "Maximum", "Minimum"):
+        add("two inputs", kind, {}, (2, 3), (2, 3))
+        add("three inputs", kind, {}, (2, 3, 2), (2, 3, 2), (2, 3, 2))
+    add("two inputs", "Subtract", {}, (2, 3), (2, 3))
+
+    image = (2, 5, 6, 2)
+    add("by side", "ZeroPadding2D", {"padding": [[1, 0], [2, 3]]}, image)
+    add("rows and columns", "ZeroPadding2D", {"padding": [1, 2]}, image)
+    add("by side", "Cropping2D", {"cropping": [[1, 0], [2, 3]]}, image)
+    add("one number", "Cropping2D", {"cropping": 1}, image)
+    add("nearest", "UpSampling2D", {"size": [2, 3]}, (2, 2, 3, 2))
+    add("plain", "Permute", {"dims": [3, 1, 2]}, (2, 2, 3, 4))
+    add("plain", "RepeatVector", {"n": 3}, (2, 4))
+    add("plain", "Identity", {}, (2, 3))
+    add("channels_first", "Flatten", {"data_format": "channels_first"}, (2, 3, 2, 2))
+    if BACKEND != "torch":
+        add("channels_first", "Conv2D",
+            {"filters": 3, "kernel_size": 2, "padding": "same", "data_format": "channels_first"},
+            (2, 2, 4, 5))
+        add("channels_first", "MaxPooling2D", {"data_format": "channels_first"}, (2, 2, 4, 5))
 
 
 # --- activations -----------------------------------------------------------------------------

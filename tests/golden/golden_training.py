@@ -54,6 +54,25 @@ def optimizers():
     todo.append(("nesterov weight_decay clipvalue", "SGD",
                  {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05,
                   "clipvalue": 0.5}))
+    todo += [("plain", "RMSprop", {"learning_rate": 0.05}),
+             ("momentum", "RMSprop", {"learning_rate": 0.05, "momentum": 0.8}),
+             ("centered", "RMSprop", {"learning_rate": 0.05, "rho": 0.8, "momentum": 0.5,
+                                      "centered": True}),
+             ("weight_decay and ema", "RMSprop", {"learning_rate": 0.05, "weight_decay": 0.05,
+                                                  "use_ema": True}),
+             ("plain", "Adagrad", {"learning_rate": 0.2}),
+             ("accumulator", "Adagrad", {"learning_rate": 0.2, "initial_accumulator_value": 1.0,
+                                         "epsilon": 0.01}),
+             ("plain", "Adadelta", {"learning_rate": 1.0}),
+             ("rho and epsilon", "Adadelta", {"learning_rate": 2.0, "rho": 0.8, "epsilon": 0.01}),
+             ("plain", "Lion", {"learning_rate": 0.05}),
+             ("betas", "Lion", {"learning_rate": 0.05, "beta_1": 0.5, "beta_2": 0.8})]
+    for kind in ("Adamax", "Nadam", "Lamb"):
+        todo += [("plain", kind, {"learning_rate": 0.05}),
+                 ("betas and epsilon", kind, {"learning_rate": 0.05, "beta_1": 0.8,
+                                              "beta_2": 0.95, "epsilon": 0.01}),
+                 ("weight_decay and clipnorm", kind, {"learning_rate": 0.05, "weight_decay": 0.05,
+                                                      "clipnorm": 0.5})]
     cases = []
     for label, kind, args in todo:
         optimizer = build.optimizer({kind: args})
@@ -64,7 +83,7 @@ def optimizers():
             optimizer.apply([ops.convert_to_tensor(g) for g in pair], variables)
             steps.append([[number(x) for x in to_numpy(v).reshape(-1)] for v in variables])
         case = {"name": f"{kind}: {label}", "kind": kind, "args": args, "weights_after": steps,
-                "variables": [{"name": v.path.split("/", 1)[1], "tensor": tensor(v)}
+                "variables": [{"name": v.path.split("/", 1)[-1], "tensor": tensor(v)}
                               for v in optimizer.variables]}
         if args.get("use_ema"):
             optimizer.finalize_variable_values(variables)
@@ -94,7 +113,25 @@ def schedules():
              {"initial_learning_rate": 0.01, "decay_steps": 50, "alpha": 0.1,
               "warmup_target": 0.2, "warmup_steps": 50}),
             ("warmup_steps without warmup_target", "CosineDecay",
-             {"initial_learning_rate": 0.1, "decay_steps": 100, "warmup_steps": 10})]
+             {"initial_learning_rate": 0.1, "decay_steps": 100, "warmup_steps": 10}),
+            ("smooth", "InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 20,
+                                            "decay_rate": 0.9}),
+            ("staircase", "InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 20,
+                                               "decay_rate": 0.9, "staircase": True}),
+            ("linear", "PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 80}),
+            ("power", "PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 80,
+                                          "end_learning_rate": 0.02, "power": 0.5}),
+            ("cycle", "PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 40,
+                                          "power": 2.0, "cycle": True}),
+            ("plain", "PiecewiseConstantDecay", {"boundaries": [5, 99],
+                                                 "values": [0.5, 0.25, 0.125]}),
+            ("plain", "CosineDecayRestarts", {"initial_learning_rate": 0.1,
+                                              "first_decay_steps": 20}),
+            ("equal rounds", "CosineDecayRestarts",
+             {"initial_learning_rate": 0.1, "first_decay_steps": 30, "t_mul": 1.0, "m_mul": 0.8,
+              "alpha": 0.1}),
+            ("longer and lower", "CosineDecayRestarts",
+             {"initial_learning_rate": 0.1, "first_decay_steps": 15, "t_mul": 1.5, "m_mul": 0.9})]
     cases = []
     for label, kind, args in todo:
         schedule = getattr(keras.optimizers.schedules, kind)(**args)
@@ -363,7 +400,7 @@ def weights():
                 model.train_on_batch(values[0], np.array([0, 3, 1]))
             case["optimizer"] = optimizer
             case["optimizer_variables"] = [
-                {"name": v.path.split("/", 1)[1], "tensor": tensor(v)}
+                {"name": v.path.split("/", 1)[-1], "tensor": tensor(v)}
                 for v in model.optimizer.variables]
         model.save_weights(os.path.join(folder, name + ".weights.h5"))
         case["keras_layer_order"] = [layer.name for layer in model.layers]

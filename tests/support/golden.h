@@ -46,7 +46,7 @@ inline Config config_of(const json& value) {
 
 // The largest difference relative to the larger of 1 and the golden value; infinite when shapes differ.
 inline double off(const Array& ours, const Array& golden) {
-  if (ours.shape.size() != golden.shape.size()) return HUGE_VAL;
+  if (!(ours.shape == golden.shape) || ours.data.size() != golden.data.size()) return HUGE_VAL;
   double most = 0;
   for (std::size_t i = 0; i < golden.data.size(); ++i) {
     const double difference = std::abs(ours.data[i] - golden.data[i]) / std::max(1.0, std::abs(golden.data[i]));
