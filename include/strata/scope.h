@@ -87,7 +87,7 @@ class Scope {
   Value mask(Value x) const;  // bool [batch, time], or null
   void set_mask(Value x, Value mask) const;
   Value step() const;                // int64 scalar: optimizer updates done so far
-  void penalty(Value scalar) const;  // added to the training loss
+  void penalty(Value scalar) const;  // added to the loss, in training and evaluation
   void check(Value condition,
              const std::string& message) const;  // bool scalar; false: the step does not commit and says so
   std::int64_t rows() const { return trace_->rows; }

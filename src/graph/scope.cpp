@@ -90,7 +90,7 @@ Value Scope::step() const { return graph().state(names::step, {{}, DType::int64}
 
 void Scope::penalty(Value scalar) const {
   STRATA_CHECK(scalar.shape().rank() == 0, "a penalty is a scalar, got ", scalar.type());
-  if (training()) trace_->penalties.push_back(scalar);
+  trace_->penalties.push_back(scalar);
 }
 
 void Scope::check(Value condition, const std::string& message) const {

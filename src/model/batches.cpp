@@ -227,8 +227,7 @@ bool Batches::next() {
 }
 
 RunResult StepRunner::run(StepPlans& plans, const std::map<std::string, Tensor>& feeds, std::int64_t first_row) {
-  Runner& runner = core_.ready();
-  RunResult result = runner.run(plans.micro, feeds, first_row);
+  RunResult result = core_.run(plans.micro, feeds, first_row);
   if (result.status != Status::ok || plans.joined) return result;
   // The window's place is a state, so that a stop in the middle of one can go on.
   const std::string window = "strata/window";
@@ -237,7 +236,7 @@ RunResult StepRunner::run(StepPlans& plans, const std::map<std::string, Tensor>&
   auto& done = place.as<std::int64_t>()[0];
   if (++done >= core_.binding.accumulation) {
     done = 0;
-    result = runner.run(plans.update, {}, 0);
+    result = core_.run(plans.update, {}, 0);
   }
   core_.store.write(window, place);
   return result;
@@ -264,7 +263,7 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
   for (std::int64_t begin = 0; begin < types.rows; begin += share) {
     part_of(begin, std::min(types.rows, begin + share), part, fed);
     auto& plan = core_.count_plan(part);
-    result = runner.run(plan, fed, first_row + begin);
+    result = core_.run(plan, fed, first_row + begin);
     if (result.status != Status::ok) return result;
     for (auto& [name, _] : plan.plans[0].outputs) {
       const Tensor count = runner.output(plan, name);
@@ -278,10 +277,10 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
     for (auto& [name, count] : counts)
       fed[name] = Tensor::from_doubles({{}, count_types[name]}, std::span<const double>(&count, 1));
     last = &core_.train_plan(part);
-    result = runner.run(last->micro, fed, first_row + begin);
+    result = core_.run(last->micro, fed, first_row + begin);
     if (result.status != Status::ok) return result;
   }
-  return last ? runner.run(last->update, {}, 0) : result;
+  return last ? core_.run(last->update, {}, 0) : result;
 }
 
 }  // namespace strata

@@ -32,8 +32,6 @@ struct Model::Core {
   std::map<std::string, StepPlans> train_plans;  // by what the batch looks like
   std::map<std::string, Compilation> evaluate_plans, predict_plans, count_plans;
 
-  std::vector<std::string> check_messages;  // of the last trained graph, by bit of the faults
-
   void need_compiled(const char* what) const;
   // Declares the states of one trace: new ones get their first value, from their initializer or another model's layer.
   void adopt(const Trace& trace);
@@ -46,8 +44,9 @@ struct Model::Core {
 
   void reset_metrics();
   Figures figures(const std::string& prefix = "");  // from the metrics' states
-  void check_faults();                              // Error: what a failed check says
-  void bind(const BatchTypes& types);               // settles "accuracy" and "crossentropy", checks the targets
+  // Runs a plan. Error: what a check that failed says; the step's states are as they were.
+  RunResult run(Compilation& compilation, const std::map<std::string, Tensor>& feeds, std::int64_t first_row = 0);
+  void bind(const BatchTypes& types);  // settles "accuracy" and "crossentropy", checks the targets
 };
 
 // The first value of a state.

@@ -17,6 +17,12 @@ std::string key_of(const BatchTypes& types) {
   return cat(key, types.step_rows);
 }
 
+std::vector<std::string> messages_of(const Trace& trace) {
+  std::vector<std::string> messages;
+  for (auto& [_, message] : trace.checks) messages.push_back(message);
+  return messages;
+}
+
 }  // namespace
 
 StepPlans& Model::Core::train_plan(const BatchTypes& types) {
@@ -26,8 +32,6 @@ StepPlans& Model::Core::train_plan(const BatchTypes& types) {
   Built built = build_train(*topology, binding, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  check_messages.clear();
-  for (auto& [_, message] : built.trace.checks) check_messages.push_back(message);
   Runner& run = ready();
   if (!built.step.joined) {
     built.update_trace.graph = &built.step.update;
@@ -36,6 +40,7 @@ StepPlans& Model::Core::train_plan(const BatchTypes& types) {
   StepPlans plans;
   plans.joined = built.step.joined;
   plans.micro = run.compile(built.step.micro, cat("train ", types.rows), types.rows);
+  plans.micro.checks = messages_of(built.trace);
   if (!plans.joined) plans.update = run.compile(built.step.update, "update", 0);
   return train_plans.emplace(key, std::move(plans)).first->second;
 }
@@ -47,8 +52,9 @@ Compilation& Model::Core::evaluate_plan(const BatchTypes& types) {
   Built built = build_evaluate(*topology, binding, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  return evaluate_plans.emplace(key, ready().compile(built.step.micro, cat("evaluate ", types.rows), types.rows))
-      .first->second;
+  Compilation plan = ready().compile(built.step.micro, cat("evaluate ", types.rows), types.rows);
+  plan.checks = messages_of(built.trace);
+  return evaluate_plans.emplace(key, std::move(plan)).first->second;
 }
 
 Compilation& Model::Core::predict_plan(const BatchTypes& types) {
@@ -102,14 +108,18 @@ Figures Model::Core::figures(const std::string& prefix) {
   return figures;
 }
 
-void Model::Core::check_faults() {
-  if (check_messages.empty() || !store.has(names::faults)) return;
+RunResult Model::Core::run(Compilation& compilation, const std::map<std::string, Tensor>& feeds,
+                           std::int64_t first_row) {
+  const RunResult result = ready().run(compilation, feeds, first_row);
+  // A step may also be passed over because a gradient was too large for 16 bits: then no check has failed.
+  if (result.committed || compilation.checks.empty() || !store.has(names::faults)) return result;
   const auto bits = store.read(names::faults).as<std::int64_t>()[0];
-  if (!bits) return;
+  if (!bits) return result;
   store.write(names::faults, Tensor(Type{{}, DType::int64}));
-  for (std::size_t k = 0; k < check_messages.size(); ++k)
-    if (bits >> std::min<std::size_t>(k, 62) & 1)
-      throw Error(cat("model '", topology->name, "': ", check_messages[k], "; the step was not taken"));
+  for (std::size_t k = 0; k < compilation.checks.size(); ++k)
+    if (bits >> std::min<std::size_t>(k, 52) & 1)
+      throw Error(cat("model '", topology->name, "': ", compilation.checks[k], "; nothing was learnt from this batch"));
+  return result;
 }
 
 Figures Model::evaluate(const Dataset& data, const EvaluateOptions& options) {
@@ -119,7 +129,7 @@ Figures Model::evaluate(const Dataset& data, const EvaluateOptions& options) {
   batches.start(0);
   for (std::int64_t done = 0; (!options.steps || done < *options.steps) && batches.next(); ++done) {
     auto& plan = core_->evaluate_plan(batches.types());
-    if (core_->ready().run(plan, batches.feeds(), batches.first_row()).status != Status::ok)
+    if (core_->run(plan, batches.feeds(), batches.first_row()).status != Status::ok)
       throw RunFailed(cat("model '", name(), "': a kernel failed while evaluating batch ", done));
   }
   return core_->figures();
@@ -170,8 +180,8 @@ Figures Model::train_on_batch(const std::vector<Tensor>& x, const std::vector<Te
   const Fed fed = feed_tensors(*core_, x, y, sample_weight);
   auto& plans = core_->train_plan(fed.types);
   core_->reset_metrics();
-  StepRunner(*core_).run(plans, fed.feeds, 0);
-  core_->check_faults();
+  if (StepRunner(*core_).run(plans, fed.feeds, 0).status != Status::ok)
+    throw RunFailed(cat("model '", name(), "': a kernel failed"));
   return core_->figures();
 }
 
@@ -180,8 +190,7 @@ Figures Model::test_on_batch(const std::vector<Tensor>& x, const std::vector<Ten
   const Fed fed = feed_tensors(*core_, x, y, sample_weight);
   auto& plan = core_->evaluate_plan(fed.types);
   core_->reset_metrics();
-  if (core_->ready().run(plan, fed.feeds).status != Status::ok)
-    throw RunFailed(cat("model '", name(), "': a kernel failed"));
+  if (core_->run(plan, fed.feeds).status != Status::ok) throw RunFailed(cat("model '", name(), "': a kernel failed"));
   return core_->figures();
 }
 

@@ -77,6 +77,7 @@ class Fitting final : public Training {
   }
   void one_step(Batches& batches);
   void validate(Batches& validation);
+  void take_averages();
   bool validates() const { return (epoch_ + 1) % std::max<std::int64_t>(1, options_.validation_freq) == 0; }
 
   Model& model_;
@@ -99,8 +100,15 @@ void Fitting::one_step(Batches& batches) {
   else result = runner.run(core_.train_plan(batches.types()), batches.feeds(), batches.first_row());
   if (result.status != Status::ok)
     throw RunFailed(cat("model '", model_.name(), "': a kernel failed in step ", step_ + 1, " of epoch ", epoch_ + 1));
-  if (!result.committed) core_.check_faults();
   stale_ = true;
+}
+
+// With use_ema the running averages replace the weights when training ends.
+void Fitting::take_averages() {
+  if (!core_.binding.optimizer.common().use_ema || updates() == 0) return;
+  for (auto& entry : model_.weights())
+    if (const std::string path = cat("optimizer/", entry.path, "/average"); entry.trainable && core_.store.has(path))
+      core_.store.write(entry.path, core_.store.read(path));
 }
 
 void Fitting::validate(Batches& validation) {
@@ -110,7 +118,7 @@ void Fitting::validate(Batches& validation) {
   validation.start(0);
   for (std::int64_t done = 0; (!options_.validation_steps || done < *options_.validation_steps) && validation.next();
        ++done)
-    if (core_.ready().run(core_.evaluate_plan(validation.types()), validation.feeds(), validation.first_row()).status !=
+    if (core_.run(core_.evaluate_plan(validation.types()), validation.feeds(), validation.first_row()).status !=
         Status::ok)
       throw RunFailed(cat("model '", model_.name(), "': a kernel failed while validating batch ", done));
   const Figures measured = core_.figures("val_");
@@ -218,6 +226,7 @@ History Fitting::run(const Dataset& train) {
       throw RunFailed(cat("loss is ", loss, " after epoch ", epoch_ + 1,
                           "; a smaller learning_rate, or clipnorm, usually cures this"));
   }
+  take_averages();
   for (auto& callback : callbacks_) callback->on_fit_end(*this);
   if (!stop_.empty()) note(stop_);
   return history_;

@@ -18,6 +18,7 @@ struct Compilation {
   std::vector<std::map<std::string, Tensor>> feeds;         // by replica; refilled by every step
   std::map<std::string, Type> whole;                        // the feeds of the whole batch
   std::int64_t batch_rows = 0;
+  std::vector<std::string> checks;  // what a failed check says, by bit of the faults
 };
 
 // What a batch looks like, compiled: micro and (unless joined) update.

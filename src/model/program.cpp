@@ -40,15 +40,14 @@ std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& 
     Scope scope(trace, "", core.precision);
     core.trace(scope, values);
     core.states.adopt(trace);
-    for (auto& [_, message] : trace.checks) core.states.check_messages.push_back(message);
     core.states.strategy =
         StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
     core.compilation = std::make_unique<Compilation>(core.states.ready().compile(graph, "program", trace.rows));
+    for (auto& [_, message] : trace.checks) core.compilation->checks.push_back(message);
   }
   Runner& runner = core.states.ready();
-  const RunResult result = runner.run(*core.compilation, inputs);
+  const RunResult result = core.states.run(*core.compilation, inputs);
   if (result.status != Status::ok) throw RunFailed("program: a kernel failed");
-  if (!result.committed) core.states.check_faults();
   std::map<std::string, Tensor> outputs;
   for (auto& [name, _] : core.compilation->plans[0].outputs) outputs[name] = runner.output(*core.compilation, name);
   return outputs;

@@ -81,7 +81,7 @@ Values call_layer(Scope& scope, const Layer& layer, std::span<const Value> input
   } else if (!outputs.empty() && outputs[0] && !inputs.empty() && outputs[0] != inputs[0]) {
     own.set_mask(outputs[0], {});
   }
-  if (common.activity_regularizer && trace.training)
+  if (common.activity_regularizer)
     own.penalty((*common.activity_regularizer)->of(cast(outputs[0], DType::float32)) *
                 (1.0 / static_cast<double>(std::max<std::int64_t>(1, trace.rows))));
   return outputs;

@@ -122,7 +122,7 @@ TEST_CASE("a check that fails stops the commit and sets its bit, whether the ste
   CHECK(outcome(-2) == std::pair(0.0, 4.0));
 }
 
-TEST_CASE("penalties count in training only; knobs are float32 scalars with a first value") {
+TEST_CASE("penalties count in training and evaluation; knobs are float32 scalars with a first value") {
   Traced t;
   const Scope s = t.scope("dense");
   Value x = t.graph.input("x", {{}, DType::float32});
@@ -130,7 +130,7 @@ TEST_CASE("penalties count in training only; knobs are float32 scalars with a fi
   CHECK(t.trace.penalties.size() == 1);
   t.trace.training = false;
   s.penalty(x);
-  CHECK(t.trace.penalties.size() == 1);
+  CHECK(t.trace.penalties.size() == 2);
   Value rate = s.knob("optimizer/learning_rate", 0.25);
   CHECK(rate.type() == Type{{}, DType::float32});
   CHECK(s.knob("optimizer/learning_rate", 0.5) == rate);
