@@ -53,7 +53,7 @@ template <class T> struct Lstm {
   std::size_t forward_workspace() const { return row_bytes() + reserve_bytes(); }
   void forward(const Launch& l) const {
     T* zeros = static_cast<T*>(l.workspace);
-    std::memset(zeros, 0, row_bytes());
+    std::fill_n(zeros, batch * units, T(0));
     const bool kept = l.outputs.size() > reserve_output && l.outputs[reserve_output];
     const Reserve r = reserve(kept ? l.outputs[reserve_output] : static_cast<char*>(l.workspace) + row_bytes());
     const T *recurrent = static_cast<const T*>(l.inputs[recurrent_at]),
@@ -109,7 +109,7 @@ template <class T> struct Lstm {
     T* shown = reinterpret_cast<T*>(memory + 3 * row_bytes());
     T* dz = reinterpret_cast<T*>(memory + 4 * row_bytes());
     T* h_before = reinterpret_cast<T*>(memory + 4 * row_bytes() + gate_bytes());
-    std::memset(memory, 0, 4 * row_bytes());
+    std::fill_n(memory, 4 * row_bytes(), 0);
     const std::int64_t row = batch * units, steps = batch * time;
     if (l.inputs[gradients_at + 1]) std::copy_n(static_cast<const T*>(l.inputs[gradients_at + 1]), row, dh);
     if (l.inputs[gradients_at + 2]) std::copy_n(static_cast<const T*>(l.inputs[gradients_at + 2]), row, dc);
