@@ -32,7 +32,7 @@ void check_skips(const CompileOptions& options) {
 }
 
 Target target_for(Backend& backend, const Device& device, const CompileOptions& options) {
-  Target target{backend, device, backend.model(device), options, {}};
+  Target target{backend, device, backend.model(device), options, {}, {}};
   target.model.fast_math = options.fast_math;
   return target;
 }
@@ -82,6 +82,7 @@ Plan compile_graph(Graph graph, Backend& backend, const Device& device, const Co
   Plan plan = std::move(draft.plan);
   plan.name = options.name;
   plan.device = target.model;
+  plan.row_outputs = std::move(target.row_outputs);
   plan.compile_seconds = now() - begin;
   plan.pass_seconds = std::move(times);
   if (options.dump && std::ranges::find(launch_passes, options.dump_after) != std::end(launch_passes))

@@ -10,7 +10,11 @@ namespace strata {
 
 Graph partition(const Graph& graph, Target& target) {
   const auto [begin, end] = target.options.replica_rows;
-  if (target.options.replicas > 1) return spread(graph, {target.options.batch_rows, begin, end, begin == 0});
+  if (target.options.replicas > 1) {
+    Spread local = spread(graph, {target.options.batch_rows, begin, end, begin == 0});
+    target.row_outputs = std::move(local.row_outputs);
+    return std::move(local.graph);
+  }
   Rewrite rewrite(graph);
   for (int node = 0; node < graph.size(); ++node) {
     const Node& old = graph[node];

@@ -16,6 +16,7 @@ struct Target {
   DeviceModel model;
   const CompileOptions& options;
   std::map<const Graph*, Choice> chosen;  // kernels the backend has already taken groups with, by body
+  std::set<std::string> row_outputs;      // outputs of which this replica has its rows only
 
   // The backend's answer for a node over these types.
   Choice choose(const Node& node, std::span<const Type> inputs, std::span<const std::string> formats,

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<Commit> commits;                        // states whose next value could not be written in place
   std::map<std::string, int> feeds, states, outputs;  // names -> slots
+  std::set<std::string> row_outputs;                  // of these a replica has its rows, of the others the whole
   std::vector<std::pair<int, Tensor>> constants;      // slots with their contents (host)
   int ok = -1;                                        // the bool that lets the step commit; -1: it always does
   std::size_t arena_bytes = 0;

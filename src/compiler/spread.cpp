@@ -234,7 +234,7 @@ class Spreader {
 
 }  // namespace
 
-Graph spread(const Graph& whole, const ReplicaRows& rows) {
+Spread spread(const Graph& whole, const ReplicaRows& rows) {
   Graph local;
   Spreader spreader(local, rows, true);
   std::map<Ref, Placed> placed;
@@ -250,13 +250,15 @@ Graph spread(const Graph& whole, const ReplicaRows& rows) {
   spreader.walk(whole, placed);
   for (const auto& next : whole.nexts())
     local.next(placed.at({next.state, 0}).local, spreader.convert(placed.at(next.value), {}), next.advance);
+  std::set<std::string> row_outputs;
   for (const auto& output : whole.outputs()) {
     const Placed& value = placed.at(output.value);
     const bool rows_first = value.layout.kind == Kind::split && value.layout.axis == 0;
+    if (rows_first) row_outputs.insert(output.name);
     local.output(output.name, rows_first ? value.local : spreader.convert(value, {}));
   }
   if (whole.ok()) local.guard(spreader.convert(placed.at(whole.ok()), {}));
-  return local;
+  return {std::move(local), std::move(row_outputs)};
 }
 
 }  // namespace strata

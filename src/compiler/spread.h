@@ -3,6 +3,9 @@
 // lies follows from the ops' shard rules, and where a sum over all rows is needed an all_reduce is put.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "strata/graph.h"
 
 namespace strata {
@@ -13,6 +16,11 @@ struct ReplicaRows {
   bool first = true;                // the replica that holds a whole value where terms are wanted
 };
 
-Graph spread(const Graph& whole, const ReplicaRows& rows);
+struct Spread {
+  Graph graph;
+  std::set<std::string> row_outputs;  // those of which a replica has its rows only; the others are whole on each
+};
+
+Spread spread(const Graph& whole, const ReplicaRows& rows);
 
 }  // namespace strata

@@ -287,7 +287,7 @@ bool pooling_gradient(Shard& s) {
 
 bool layer_norm(Shard& s) {
   sum_terms(s);
-  if (!split(s.in[0])) return true;
+  if (!split(s.in[0])) return !any_split(s);
   if (s.in[0].axis == s.inputs[0].shape.rank() - 1) return false;
   for (std::size_t i = 1; i < s.in.size(); ++i) s.in[i] = {};
   all_outputs(s, s.in[0]);
@@ -298,8 +298,9 @@ bool layer_norm_gradient(Shard& s) {
   sum_terms(s);
   if (!any_split(s)) return true;
   Layout rows;
-  for (const Layout& layout : s.in)
-    if (split(layout)) rows = layout;
+  for (std::size_t i = 0; i < s.in.size(); ++i)
+    if (i != 1 && split(s.in[i])) rows = s.in[i];  // gamma has channels only
+  if (!split(rows)) return false;
   const Shape& x = s.outputs[0].shape;
   if (rows.axis == x.rank() - 1) return false;
   for (std::size_t i = 0; i < s.in.size(); ++i) {
@@ -348,17 +349,22 @@ bool random(Shard& s) {
 
 bool lstm(Shard& s) {
   sum_terms(s);
-  if (!split(s.in[0])) return !any_split(s);
-  if (s.in[0].axis != 0) return false;
-  // x, h0, c0 and the mask have rows; kernel, recurrent and bias do not.
-  for (std::size_t i = 0; i < s.in.size(); ++i) s.in[i] = given(s, i) && (i == 0 || i >= 4) ? along(0) : Layout{};
-  all_outputs(s, along(0));
+  // x, h0, c0 and the mask have rows; kernel, recurrent and bias do not. Split otherwise, all is taken whole: the gradient
+  // needs the reserve, which the op's own kernel makes.
+  const bool rows = s.in[0] == along(0);
+  for (std::size_t i = 0; i < s.in.size(); ++i)
+    s.in[i] = rows && given(s, i) && (i == 0 || i >= 4) ? along(0) : Layout{};
+  if (rows) all_outputs(s, along(0));
   return true;
 }
 
 bool lstm_gradient(Shard& s) {
   sum_terms(s);
-  if (!any_split(s)) return true;
+  const bool rows = s.in[0] == along(0);
+  if (!rows) {
+    std::ranges::fill(s.in, Layout{});
+    return true;
+  }
   const std::int64_t whole = s.inputs[0].shape[0];
   for (std::size_t i = 0; i < s.in.size(); ++i) s.in[i] = given(s, i) && !(i >= 1 && i <= 3) ? along(0) : Layout{};
   for (std::size_t i = 0; i < s.outputs.size(); ++i)

@@ -31,12 +31,9 @@ Compilation Runner::compile(const Graph& graph, const std::string& name, std::in
   options.fast_math = fast_math_;
   for (std::int64_t r = 0; r < replicas; ++r) {
     options.replica_rows = compilation.rows[static_cast<std::size_t>(r)];
-    const bool as_before = r > 0 && options.replica_rows.second - options.replica_rows.first ==
-                                        compilation.rows[0].second - compilation.rows[0].first;
-    compilation.plans.push_back(
-        as_before ? compilation.plans[0]
-                  : compile_graph(graph, backend_, mesh_.devices[static_cast<std::size_t>(r)], options));
-    if (!as_before) compile_seconds_ += compilation.plans.back().compile_seconds;
+    // A plan knows its replica's rows: what it cuts out of whole arrays, and who counts a shared term.
+    compilation.plans.push_back(compile_graph(graph, backend_, mesh_.devices[static_cast<std::size_t>(r)], options));
+    compile_seconds_ += compilation.plans.back().compile_seconds;
     auto& feeds = compilation.feeds.emplace_back();
     for (auto& [feed, slot] : compilation.plans.back().feeds)
       feeds[feed] = feed == names::first_row ? Tensor(Type{{}, DType::int64}) : Tensor();
@@ -69,14 +66,12 @@ RunResult Runner::run(Compilation& compilation, const std::map<std::string, Tens
 
 Tensor Runner::output(const Compilation& compilation, const std::string& name) const {
   Tensor first = executor_.output(compilation.plans[0], name, 0);
-  if (compilation.plans.size() == 1 || first.shape().rank() == 0 ||
-      first.shape()[0] != compilation.rows[0].second - compilation.rows[0].first)
-    return first;
-  Tensor whole(Type{first.shape().with(0, compilation.batch_rows), first.dtype()});
+  if (compilation.plans[0].row_outputs.count(name) == 0) return first;
+  const std::int64_t of_a_row = first.shape()[0] / (compilation.rows[0].second - compilation.rows[0].first);
+  Tensor whole(Type{first.shape().with(0, of_a_row * compilation.batch_rows), first.dtype()});
   std::size_t at = 0;
   for (std::size_t r = 0; r < compilation.plans.size(); ++r) {
     if (compilation.rows[r].first == compilation.rows[r].second) continue;
-    if (r > 0 && compilation.rows[r].first == 0) break;  // a row all replicas share
     const Tensor part = executor_.output(compilation.plans[r], name, static_cast<int>(r));
     std::memcpy(static_cast<char*>(whole.host_data()) + at, part.host_data(), part.bytes());
     at += part.bytes();
