@@ -263,7 +263,7 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
   for (std::int64_t begin = 0; begin < types.rows; begin += share) {
     part_of(begin, std::min(types.rows, begin + share), part, fed);
     auto& plan = core_.count_plan(part);
-    result = core_.run(plan, fed, first_row + begin);
+    result = core_.run(plan, fed, first_row + begin, begin);
     if (result.status != Status::ok) return result;
     for (auto& [name, _] : plan.plans[0].outputs) {
       const Tensor count = runner.output(plan, name);
@@ -277,7 +277,7 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
     for (auto& [name, count] : counts)
       fed[name] = Tensor::from_doubles({{}, count_types[name]}, std::span<const double>(&count, 1));
     last = &core_.train_plan(part);
-    result = core_.run(last->micro, fed, first_row + begin);
+    result = core_.run(last->micro, fed, first_row + begin, begin);
     if (result.status != Status::ok) return result;
   }
   return last ? core_.run(last->update, {}, 0) : result;

@@ -44,8 +44,10 @@ struct Model::Core {
 
   void reset_metrics();
   Figures figures(const std::string& prefix = "");  // from the metrics' states
-  // Runs a plan. Error: what a check that failed says; the step's states are as they were.
-  RunResult run(Compilation& compilation, const std::map<std::string, Tensor>& feeds, std::int64_t first_row = 0);
+  // Runs a plan. Error: what a check that failed says; the step's states are as they were. `part_row`: where in its batch
+  // this part of one begins.
+  RunResult run(Compilation& compilation, const std::map<std::string, Tensor>& feeds, std::int64_t first_row = 0,
+                std::int64_t part_row = 0);
   void bind(const BatchTypes& types);  // settles "accuracy" and "crossentropy", checks the targets
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans by batch, figures, and the loops over data that do not train: evaluate, predict, one batch.
+#include <algorithm>
+#include <optional>
+
 #include "base/text.h"
 #include "model/batches.h"
 #include "model/core.h"
@@ -15,6 +18,31 @@ std::string key_of(const BatchTypes& types) {
     key += ';';
   }
   return cat(key, types.step_rows);
+}
+
+// The first label that is no class, if there is one: a check is a bit and does not know.
+std::string wrong_label(const Model::Core& core, const std::map<std::string, Tensor>& feeds, std::int64_t part_row) {
+  const Topology& topology = *core.topology;
+  for (std::size_t i = 0; i < core.binding.losses.size(); ++i) {
+    const auto fed = feeds.find(target_feed(topology, i));
+    if (!core.binding.losses[i] || (*core.binding.losses[i])->target() != Target::classes || fed == feeds.end())
+      continue;
+    const Config arguments = core.binding.losses[i]->write();
+    auto number = [&](const char* name) -> std::optional<std::int64_t> {
+      const Config* said = arguments.find(name);
+      const auto* value = said ? std::get_if<std::int64_t>(&said->data) : nullptr;
+      return value ? std::optional(*value) : std::nullopt;
+    };
+    const auto ignored = number("ignore_class");
+    const auto classes = static_cast<double>(core.output_types[i].shape[static_cast<int>(number("axis").value_or(-1))]);
+    const auto labels = fed->second.to_doubles();
+    const auto a_row = labels.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, fed->second.shape()[0]));
+    for (std::size_t k = 0; k < labels.size(); ++k)
+      if ((labels[k] < 0 || labels[k] >= classes) && !(ignored && labels[k] == static_cast<double>(*ignored)))
+        return cat(": ", labels[k], " in row ", part_row + static_cast<std::int64_t>(k / a_row), " of the batch",
+                   topology.outputs.size() > 1 ? cat(", for output '", topology.output_names[i], "'") : "");
+  }
+  return "";
 }
 
 std::vector<std::string> messages_of(const Trace& trace) {
@@ -41,6 +69,7 @@ StepPlans& Model::Core::train_plan(const BatchTypes& types) {
   plans.joined = built.step.joined;
   plans.micro = run.compile(built.step.micro, cat("train ", types.rows), types.rows);
   plans.micro.checks = messages_of(built.trace);
+  plans.micro.learns = true;
   if (!plans.joined) plans.update = run.compile(built.step.update, "update", 0);
   return train_plans.emplace(key, std::move(plans)).first->second;
 }
@@ -75,8 +104,10 @@ Compilation& Model::Core::count_plan(const BatchTypes& types) {
   Built built = build_counts(*topology, binding, types);
   built.trace.graph = &built.step.micro;
   adopt(built.trace);
-  return count_plans.emplace(key, ready().compile(built.step.micro, cat("count ", types.rows), types.rows))
-      .first->second;
+  Compilation plan = ready().compile(built.step.micro, cat("count ", types.rows), types.rows);
+  plan.checks = messages_of(built.trace);
+  plan.learns = true;
+  return count_plans.emplace(key, std::move(plan)).first->second;
 }
 
 void Model::Core::reset_metrics() {
@@ -108,8 +139,8 @@ Figures Model::Core::figures(const std::string& prefix) {
   return figures;
 }
 
-RunResult Model::Core::run(Compilation& compilation, const std::map<std::string, Tensor>& feeds,
-                           std::int64_t first_row) {
+RunResult Model::Core::run(Compilation& compilation, const std::map<std::string, Tensor>& feeds, std::int64_t first_row,
+                           std::int64_t part_row) {
   const RunResult result = ready().run(compilation, feeds, first_row);
   // A step may also be passed over because a gradient was too large for 16 bits: then no check has failed.
   if (result.committed || compilation.checks.empty() || !store.has(names::faults)) return result;
@@ -118,7 +149,8 @@ RunResult Model::Core::run(Compilation& compilation, const std::map<std::string,
   store.write(names::faults, Tensor(Type{{}, DType::int64}));
   for (std::size_t k = 0; k < compilation.checks.size(); ++k)
     if (bits >> std::min<std::size_t>(k, 52) & 1)
-      throw Error(cat("model '", topology->name, "': ", compilation.checks[k], "; nothing was learnt from this batch"));
+      throw Error(cat("model '", topology->name, "': ", compilation.checks[k], wrong_label(*this, feeds, part_row),
+                      compilation.learns ? "; nothing was learnt from this batch" : ""));
   return result;
 }
 

@@ -19,6 +19,7 @@ struct Compilation {
   std::map<std::string, Type> whole;                        // the feeds of the whole batch
   std::int64_t batch_rows = 0;
   std::vector<std::string> checks;  // what a failed check says, by bit of the faults
+  bool learns = false;              // whether something was to be learnt from the batch
 };
 
 // What a batch looks like, compiled: micro and (unless joined) update.

@@ -44,6 +44,7 @@ std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& 
         StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
     core.compilation = std::make_unique<Compilation>(core.states.ready().compile(graph, "program", trace.rows));
     for (auto& [_, message] : trace.checks) core.compilation->checks.push_back(message);
+    core.compilation->learns = true;
   }
   Runner& runner = core.states.ready();
   const RunResult result = core.states.run(*core.compilation, inputs);

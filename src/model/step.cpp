@@ -75,9 +75,9 @@ class GraphBuilder {
   }
 
   // The state holds its sum with `addend` next; reset between epochs by the host.
-  void accumulate(const std::string& path, Value addend) {
+  void accumulate(const std::string& path, Value addend, Advance advance = Advance::always) {
     Value total = root.state(path, addend.type(), "zeros");
-    graph.next(total, total + addend, Advance::always);
+    graph.next(total, total + addend, advance);
   }
 
   // Losses of all outputs, the total (with penalties), and metrics' statistics into their states.
@@ -243,7 +243,7 @@ Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes
     for (auto& trained : weights) {
       if (!trained.gradient) continue;
       const std::string path = "sum/" + trained.path;
-      micro.accumulate(path, trained.gradient);
+      micro.accumulate(path, trained.gradient, Advance::if_ok);
       Value sum = root.state(path, trained.gradient.type(), "zeros");
       Trained next = trained;
       next.weight = graph.state(trained.path, trained.weight.type());
