@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every op's examples as plans on the CPU: all outputs, and each of them alone, for kernels must bear that nobody reads
+// Every op's examples as plans, on the CPU and on the toy backend: all outputs, and each of them alone, for kernels must bear that nobody reads
 // the others.
 #include <doctest/doctest.h>
 
 #include "runtime/executor.h"
 #include "support/arrays.h"
 #include "support/graph_run.h"
+#include "support/toy_backend.h"
 
 namespace strata::test {
 namespace {
@@ -46,7 +47,7 @@ double usual_tolerance(const Graph& graph) {
   return tolerance;
 }
 
-void check_examples(DType dtype) {
+void check_examples(Backend& on, DType dtype) {
   int cases = 0;
   for (const auto& [name, op] : ops()) {
     if (!op->examples) continue;
@@ -58,7 +59,7 @@ void check_examples(DType dtype) {
           if (output < 0) CHECK_MESSAGE(dtype != DType::float32, name, ", ", example.name);
           break;
         }
-        CompiledGraph compiled(graph, backend("cpu"), values);
+        CompiledGraph compiled(graph, on, values);
         const auto [by, what] = difference(oracle_step(graph, values), compiled.step(values));
         CHECK_MESSAGE(by <= usual_tolerance(graph) * example.tolerance, name, ", ", example.name, ", output ", output,
                       ": ", what, " by ", by);
@@ -69,8 +70,14 @@ void check_examples(DType dtype) {
   CHECK(cases > 200);
 }
 
-TEST_CASE("every op's examples as plans, float32") { check_examples(DType::float32); }
-TEST_CASE("every op's examples as plans, float64") { check_examples(DType::float64); }
+TEST_CASE("every op's examples as plans, float32") { check_examples(backend("cpu"), DType::float32); }
+TEST_CASE("every op's examples as plans, float64") { check_examples(backend("cpu"), DType::float64); }
+TEST_CASE("every op's examples as plans on the toy backend") {
+  const long before = toy_kernels_run();
+  check_examples(toy_backend(), DType::float32);
+  check_examples(toy_backend(), DType::float64);
+  CHECK(toy_kernels_run() - before > 10);
+}
 
 }  // namespace
 }  // namespace strata::test

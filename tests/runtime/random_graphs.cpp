@@ -3,19 +3,20 @@
 #include <doctest/doctest.h>
 
 #include "support/graph_run.h"
+#include "support/toy_backend.h"
 
 namespace strata::test {
 namespace {
 
 // Why two steps of the compiled graph are not the oracle's, or "".
-std::string unlike_oracle(std::uint64_t seed, const std::string& skipped) {
+std::string unlike_oracle(std::uint64_t seed, const std::string& skipped, Backend& on = backend("cpu")) {
   Arrays values;
   const Graph graph = random_graph(seed, values);
   verify(graph);
   CompileOptions options;
   options.verify = true;
   if (!skipped.empty()) options.skip.insert(skipped);
-  CompiledGraph compiled(graph, backend("cpu"), values, options);
+  CompiledGraph compiled(graph, on, values, options);
   for (int step = 0; step < 2; ++step) {
     const Step expected = oracle_step(graph, values), found = compiled.step(values);
     const auto [by, what] = difference(expected, found);
@@ -48,6 +49,13 @@ TEST_CASE("random graphs equal the oracle without each pass") {
     if (pass == "lower") continue;
     for (std::uint64_t seed = 1000; seed < 1030; ++seed) CHECK_MESSAGE(unlike_oracle(seed, pass) == "", seed);
   }
+}
+
+TEST_CASE("random graphs equal the oracle on the toy backend") {
+  const long before = toy_kernels_run();
+  for (std::uint64_t seed = 2000; seed <= 2100; ++seed)
+    CHECK_MESSAGE(unlike_oracle(seed, "", toy_backend()) == "", seed);
+  CHECK(toy_kernels_run() - before > 100);
 }
 
 }  // namespace
