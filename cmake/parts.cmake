@@ -7,7 +7,11 @@
 #     generated file names each function, so the linker cannot drop one. The namespace is the folder's own name; the
 #     kind's interface is <strata/layer.h> unless HEADER says otherwise, and a kind without one is not there yet.
 #     The catalogue belongs to the rung of the parts unless TARGET names another target.
-#     <prefix>.h, a header that includes all families of a public kind, is generated beside it: <strata/layers.h>.
+#     <prefix>.h, a header that includes all families of a public kind, is generated beside it: <strata/layers.h>. It
+#     brings the kind's structs into namespace strata by name, but for those that an earlier kind has taken. Using
+#     directives would not do: a user's own `using namespace strata` would find both.
+define_property(GLOBAL PROPERTY STRATA_NAMES BRIEF_DOCS "structs of parts that have a place in namespace strata")
+
 function(add_parts kind folder prefix)
   cmake_parse_arguments(PARSE_ARGV 3 arg "" "TARGET;HEADER" "")
   string(TOLOWER ${kind} word)
@@ -23,8 +27,20 @@ function(add_parts kind folder prefix)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_SOURCE_DIR}/${folder}/*.h)
   set(includes "")
   set(calls "")
+  set(usings "")
+  get_property(taken GLOBAL PROPERTY STRATA_NAMES)
   foreach(header IN LISTS headers)
     get_filename_component(stem ${header} NAME_WE)
+    set(file ${PROJECT_SOURCE_DIR}/${folder}/${header})
+    set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} structs REGEX "^struct [A-Z][A-Za-z0-9]* {")
+    foreach(struct IN LISTS structs)
+      string(REGEX REPLACE "^struct ([A-Za-z0-9]+) .*" "\\1" name "${struct}")
+      if(NOT name IN_LIST taken)
+        list(APPEND taken ${name})
+        string(APPEND usings "using ${space}::${name};\n")
+      endif()
+    endforeach()
     string(APPEND includes "#include \"${prefix}/${header}\"\n")
     string(APPEND calls "    ${space}::register_${stem}(registry);\n")
   endforeach()
@@ -59,7 +75,11 @@ Registry<${kind}>& parts<${kind}>() {
 #pragma once
 
 #include \"${arg_HEADER}\"
-${includes}")
+${includes}
+namespace strata {
+${usings}}  // namespace strata
+")
+    set_property(GLOBAL PROPERTY STRATA_NAMES ${taken})
   endif()
 
   if(arg_TARGET)

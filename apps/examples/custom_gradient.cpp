@@ -49,7 +49,7 @@ int main() {
   const Synthetic data{.rows = 2000, .shape = {16}, .classes = 4};
   Sequential model({16}, {QuantizedDense{.units = 32}, ReLU{}, named("logits", QuantizedDense{.units = 4})});
   model.compile({.optimizer = Adam{.learning_rate = 1e-2},
-                 .loss = losses::SparseCategoricalCrossentropy{.from_logits = true},
+                 .loss = SparseCategoricalCrossentropy{.from_logits = true},
                  .metrics = {"accuracy"}});
   const auto before = model.weight("logits/kernel").to_doubles();
   model.fit(data, {.batch_size = 64, .epochs = 8, .verbose = "line"});

@@ -37,7 +37,7 @@ int main() {
   Sequential model({16}, {by_name, GatedDense{.units = 12}, named("logits", Dense{.units = 4})});
   std::cout << model.summary();
   model.compile({.optimizer = Adam{.learning_rate = 3e-3},
-                 .loss = losses::SparseCategoricalCrossentropy{.from_logits = true},
+                 .loss = SparseCategoricalCrossentropy{.from_logits = true},
                  .metrics = {"accuracy"}});
   const Synthetic data{.rows = 2000, .shape = {16}, .classes = 4};
   const Tensor before = model.weight("gated/gate").clone();

@@ -38,8 +38,8 @@ int main() {
                                                    {"larger", joined | named("logit", Dense{.units = 1})}});
   std::cout << model.summary();
   model.compile({.optimizer = Adam{.learning_rate = 5e-3},
-                 .loss = std::map<std::string, Loss>{{"difference", losses::MeanSquaredError{}},
-                                                     {"larger", losses::BinaryCrossentropy{.from_logits = true}}},
+                 .loss = std::map<std::string, Loss>{{"difference", MeanSquaredError{}},
+                                                     {"larger", BinaryCrossentropy{.from_logits = true}}},
                  .loss_weights = {{"difference", 2.0}},
                  .output_metrics = {{"larger", {BinaryAccuracy{.threshold = 0}}}}});
   model.fit(made_up(2000), {.batch_size = 50, .epochs = 8, .verbose = "line", .validation_split = 0.1});

@@ -12,7 +12,7 @@ int main() {
       {16}, {Dense{.units = 32, .activation = "relu"}, Dropout{.rate = 0.2}, named("logits", Dense{.units = 4})});
   std::cout << model.summary();
   model.compile({.optimizer = Adam{.learning_rate = 3e-3},
-                 .loss = losses::SparseCategoricalCrossentropy{.from_logits = true},
+                 .loss = SparseCategoricalCrossentropy{.from_logits = true},
                  .metrics = {"accuracy"}});
   const History history = model.fit(data, {.batch_size = 64, .epochs = 6, .verbose = "line", .validation_split = 0.2});
   const Figures figures = model.evaluate(data);
