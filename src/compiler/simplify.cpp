@@ -55,7 +55,7 @@ Value fold(const Candidate& at) {
   for (std::size_t i = 0; i < at.inputs.size(); ++i) {
     const std::optional<double> value = at.inputs[i] ? at.constant_at(i) : std::nullopt;
     if (!value) return {};
-    scalars.push_back(Array({}, {*value}));
+    scalars.push_back(Array({}, {round_to(at.inputs[i].dtype(), *value)}));  // as the array would hold it
     types.push_back({{}, at.inputs[i].dtype()});
   }
   std::vector<const Array*> pointers;
