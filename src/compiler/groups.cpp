@@ -16,6 +16,7 @@ Groups::Groups(const Graph& graph)
   int collective = -1;
   for (int node = 0; node < graph.size(); ++node) {
     group_.push_back(node);
+    furthest_.push_back(node);
     members_[static_cast<std::size_t>(node)] = {node};
     if (!graph[node].op->traits.collective) continue;
     if (collective >= 0) exchange_after_[static_cast<std::size_t>(collective)] = node;
@@ -23,10 +24,12 @@ Groups::Groups(const Graph& graph)
   }
 }
 
-// Whether a path leads from one group to another; `beyond_direct`: through at least one group between them. Every group
-// on a path to `to` has a member before the last one of `to`, which bounds the search.
+// Whether a path leads from one group to another; `beyond_direct`: through at least one group between them. What a group
+// on the path reads lies before that group's last member, which may lie behind `to`: the search is bounded by how far
+// groups reach that begin before the bound.
 bool Groups::reaches(int from, int to, bool beyond_direct) {
-  const int last = members(to).back();
+  int last = members(to).back();
+  while (furthest_[static_cast<std::size_t>(last)] > last) last = furthest_[static_cast<std::size_t>(last)];
   std::vector<int> open{from};
   seen_[static_cast<std::size_t>(from)] = ++search_;
   while (!open.empty()) {
@@ -80,6 +83,10 @@ int Groups::join(int a, int b) {
   std::merge(into.begin(), into.end(), from.begin(), from.end(), std::back_inserter(all));
   into = std::move(all);
   from.clear();
+  for (auto node = static_cast<std::size_t>(into.front()); node < furthest_.size(); ++node) {
+    if (furthest_[node] >= into.back()) break;  // what follows reaches as far
+    furthest_[node] = into.back();
+  }
   return a;
 }
 

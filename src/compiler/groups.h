@@ -40,7 +40,8 @@ class Groups {
   std::vector<int> exchange_after_;        // by node: of a collective, the one that comes next; else -1
   std::vector<std::vector<int>> members_;  // by group
   std::vector<std::string> patterns_;
-  std::vector<int> seen_;  // by group: the search that came by last
+  std::vector<int> furthest_;  // by node: the last member of any group that begins there or before, or one behind it
+  std::vector<int> seen_;      // by group: the search that came by last
   int search_ = 0;
 };
 
