@@ -162,7 +162,13 @@ class Placement {
     auto life = [&](std::size_t i) { return static_cast<double>(blocks[i].last - blocks[i].first + 1); };
     std::vector<Block> best;
     draft_.plan.arena_bytes = SIZE_MAX;
-    for (int how = 0; how < 3; ++how) {
+    const auto attempt = [&](const std::vector<std::size_t>& order) {
+      const std::size_t end = fit(blocks, order);
+      if (end >= draft_.plan.arena_bytes) return;
+      draft_.plan.arena_bytes = end;
+      best = blocks;
+    };
+    for (int how = 0; how < 3 && draft_.plan.arena_bytes > draft_.plan.max_live_bytes; ++how) {
       std::vector<std::size_t> order(blocks.size());
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
@@ -170,12 +176,14 @@ class Placement {
                : how == 1 ? size(a) * life(a) > size(b) * life(b)
                           : std::pair(life(a), size(a)) > std::pair(life(b), size(b));
       });
-      const std::size_t end = fit(blocks, order);
-      if (end < draft_.plan.arena_bytes) {
-        draft_.plan.arena_bytes = end;
-        best = blocks;
+      attempt(order);
+      // The block that lies highest came too late to find its place: it goes first.
+      for (int more = 0; more < 12 && draft_.plan.arena_bytes > draft_.plan.max_live_bytes * 101 / 100; ++more) {
+        const auto highest =
+            std::ranges::max_element(order, {}, [&](std::size_t i) { return blocks[i].offset + blocks[i].bytes; });
+        std::rotate(order.begin(), highest, highest + 1);
+        attempt(order);
       }
-      if (end == draft_.plan.max_live_bytes) break;
     }
     if (blocks.empty()) draft_.plan.arena_bytes = 0;
     for (std::size_t s = 0; s < draft_.plan.slots.size(); ++s) {
