@@ -110,6 +110,27 @@ next %1 = %5
 )") == "softmax, tanh, softmax, tanh");
 }
 
+TEST_CASE("nor one that reads it straight, where the backend takes no chains") {
+  const auto no_chains = [](const Problem& problem) {
+    const bool chain = !problem.node.bodies.empty() && problem.node.attributes.as<Fused>().members == 1;
+    return chain ? refuse("one op at a time") : taken(problem);
+  };
+  CHECK(launches(R"(
+%0 = state("a") : float32[2]
+%1 = state("b") : float32[2]
+%2 = state("c") : float32[3]
+%3 = input("x") : float32[2]
+%4 = input("y") : float32[3]
+%5 = tanh(%3) : float32[2]
+%6 = tanh(%5) : float32[2]
+%7 = tanh(%4) : float32[3]
+next %0 = %5
+next %1 = %6
+next %2 = %7
+)",
+                 no_chains) == "2 of elementwise_many, tanh");
+}
+
 TEST_CASE("a program that broadcasts along some axes is no flat one, and what states do not hold next is not merged") {
   CHECK(launches(R"(
 %0 = state("a") : float32[2, 3]
