@@ -25,10 +25,12 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 void check_skips(const CompileOptions& options) {
   const auto names = pass_names();
-  for (const auto& name : options.skip)
-    if (std::ranges::find(names, name) == names.end() || name == "lower")
+  for (const auto& name : options.skip) {
+    if (name == "lower") throw Error("pass 'lower' cannot be skipped: it makes the launches");
+    if (std::ranges::find(names, name) == names.end())
       throw Error(
           cat("there is no pass '", name, "' to skip", did_you_mean(name, names), "; passes are ", listed(names)));
+  }
 }
 
 Target target_for(Backend& backend, const Device& device, const CompileOptions& options) {
