@@ -73,16 +73,16 @@ void Model::save_weights(const std::string& file) const {
   const auto layout = keras_layout(*core_->topology, core_->states, core_->state_order);
   STRATA_CHECK(layout.datasets.size() == core_->states.size(), "the layout has ", layout.datasets.size(), " of ",
                core_->states.size(), " states");
-  Hdf5File out = Hdf5File::create(file);
-  out.make_group("vars");
-  out.set_attribute("vars", "name", name());
+  Hdf5Writer out(file);
+  out.group("vars");
+  out.attribute("vars", "name", name());
   for (auto& group : layout.groups) {
-    out.make_group(group.group);
-    out.set_attribute(group.group, "name", group.name);
+    out.group(group.group);
+    out.attribute(group.group, "name", group.name);
   }
   for (auto& entry : layout.datasets) {
-    out.write(entry.dataset, core_->store.read(entry.path));
-    out.set_fixed_attribute(entry.dataset, "path", entry.path);
+    out.dataset(entry.dataset, core_->store.read(entry.path));
+    out.fixed_attribute(entry.dataset, "path", entry.path);
   }
   out.close();
 }
@@ -90,7 +90,7 @@ void Model::save_weights(const std::string& file) const {
 void Model::load_weights(const std::string& file, bool skip_mismatch) {
   build();
   const auto layout = keras_layout(*core_->topology, core_->states, core_->state_order);
-  Hdf5File in = Hdf5File::open(file);
+  const Hdf5Reader in(file);
   // Our own files name each dataset's state; Keras's are matched by their place.
   std::map<std::string, std::string> places;
   for (auto& entry : layout.datasets)

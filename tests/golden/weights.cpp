@@ -65,7 +65,7 @@ TEST_CASE("weights that Keras saved give Keras's predictions, and are written ba
     CHECK(distance(model.predict(inputs)[0], file["output"]) < 1e-5);
     const TemporaryFolder folder;
     model.save_weights(folder / "ours.weights.h5");
-    const Hdf5File theirs = Hdf5File::open(keras), ours = Hdf5File::open(folder / "ours.weights.h5");
+    const Hdf5Reader theirs(keras), ours(folder / "ours.weights.h5");
     for (const auto& dataset : ours.datasets_under("layers")) {
       CAPTURE(dataset);
       REQUIRE(theirs.has(dataset));

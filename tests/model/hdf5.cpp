@@ -66,7 +66,7 @@ void dataset(hid_t file, hid_t type, std::vector<hsize_t> extents, const void* v
 // What reading "x" gives: dtype, shape and numbers, or the message without the folder.
 std::string read_x(const std::string& path) {
   try {
-    const Tensor tensor = Hdf5File::open(path).read("x");
+    const Tensor tensor = Hdf5Reader(path).read("x");
     std::string text = to_text(tensor.type());
     for (const double value : tensor.to_doubles()) text += cat(" ", value);
     return text;
@@ -81,11 +81,11 @@ std::string read_x(const std::string& path) {
 TEST_CASE("every dtype and shape reads back as it was written") {
   const test::TemporaryFolder folder;
   const std::vector<Shape> shapes{{}, {1}, {7}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 2, 1, 2, 1, 2, 1, 2}};
-  Hdf5File out = Hdf5File::create(folder / "a.h5");
+  Hdf5Writer out(folder / "a.h5");
   for (const DType dtype : dtypes)
-    for (std::size_t i = 0; i < shapes.size(); ++i) out.write(cat("g/", dtype, "/", i), made({shapes[i], dtype}));
+    for (std::size_t i = 0; i < shapes.size(); ++i) out.dataset(cat("g/", dtype, "/", i), made({shapes[i], dtype}));
   out.close();
-  const Hdf5File in = Hdf5File::open(folder / "a.h5");
+  const Hdf5Reader in(folder / "a.h5");
   for (const DType dtype : dtypes)
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       CAPTURE(cat(dtype, shapes[i]));
@@ -100,12 +100,12 @@ TEST_CASE("every dtype and shape reads back as it was written") {
 TEST_CASE(
     "files have the encodings of Keras's: superblock 0, contiguous, bfloat16 as opaque bytes, booleans as h5py's") {
   const test::TemporaryFolder folder;
-  Hdf5File out = Hdf5File::create(folder / "a.h5");
-  for (const DType dtype : dtypes) out.write(to_text(dtype), made({{2, 3}, dtype}));
-  out.make_group("layers/dense");
-  out.set_attribute("layers/dense", "name", "mein_Gewicht_\xC3\xA4");
-  out.set_fixed_attribute("int32", "path", "layer/Gewicht_\xC3\xA4");
-  out.set_fixed_attribute("int64", "path", "");
+  Hdf5Writer out(folder / "a.h5");
+  for (const DType dtype : dtypes) out.dataset(to_text(dtype), made({{2, 3}, dtype}));
+  out.group("layers/dense");
+  out.attribute("layers/dense", "name", "mein_Gewicht_\xC3\xA4");
+  out.fixed_attribute("int32", "path", "layer/Gewicht_\xC3\xA4");
+  out.fixed_attribute("int64", "path", "");
   out.close();
 
   const hid_t file = H5Fopen((folder / "a.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -141,7 +141,7 @@ TEST_CASE(
   H5free_memory(text);
   H5Fclose(file);
 
-  const Hdf5File in = Hdf5File::open(folder / "a.h5");
+  const Hdf5Reader in(folder / "a.h5");
   CHECK(in.attribute("int32", "path") == "layer/Gewicht_\xC3\xA4");
   CHECK(in.attribute("int64", "path") == "");
   CHECK(in.has_attribute("bfloat16", "dtype"));
@@ -157,16 +157,16 @@ TEST_CASE("a file appears whole, under its name, at the end; a second one replac
   const test::TemporaryFolder folder;
   const std::string path = folder / "a.h5";
   {
-    Hdf5File out = Hdf5File::create(path);
-    out.write("x", made({{3}, DType::float32}));
+    Hdf5Writer out(path);
+    out.dataset("x", made({{3}, DType::float32}));
     CHECK_FALSE(exists(path));
   }  // never closed
   CHECK(list_dir(folder.path()).empty());
   for (const std::int64_t size : {3, 4}) {
-    Hdf5File out = Hdf5File::create(path);
-    out.write("x", made({{size}, DType::float32}));
+    Hdf5Writer out(path);
+    out.dataset("x", made({{size}, DType::float32}));
     out.close();
-    CHECK(Hdf5File::open(path).read("x").shape() == Shape{size});
+    CHECK(Hdf5Reader(path).read("x").shape() == Shape{size});
   }
   CHECK(list_dir(folder.path()) == std::vector<std::string>{"a.h5"});
 }
@@ -174,8 +174,8 @@ TEST_CASE("a file appears whole, under its name, at the end; a second one replac
 TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
   const test::TemporaryFolder folder;
   const std::string path = folder / "a.h5";
-  Hdf5File before = Hdf5File::create(path);
-  before.write("x", made({{3}, DType::float32}));
+  Hdf5Writer before(path);
+  before.dataset("x", made({{3}, DType::float32}));
   before.close();
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
@@ -187,8 +187,8 @@ TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
   {
     setrlimit(RLIMIT_FSIZE, &small);
     try {
-      Hdf5File out = Hdf5File::create(path);
-      out.write("y", made({{100'000}, DType::float32}));
+      Hdf5Writer out(path);
+      out.dataset("y", made({{100'000}, DType::float32}));
       out.close();
     } catch (const RunFailed& failure) {
       run_failed = true;
@@ -200,7 +200,7 @@ TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
   CHECK(run_failed);
   CHECK(said.find(path) == 0);
   CHECK(list_dir(folder.path()) == std::vector<std::string>{"a.h5"});
-  CHECK(same(Hdf5File::open(path).read("x"), made({{3}, DType::float32})));
+  CHECK(same(Hdf5Reader(path).read("x"), made({{3}, DType::float32})));
 }
 
 TEST_CASE("numbers of other encodings are read as what holds all of their values") {
@@ -286,7 +286,7 @@ TEST_CASE("what lies outside the file is not fetched") {
     H5Gclose(group);
     H5Lcreate_soft("/g", file, "h", H5P_DEFAULT, H5P_DEFAULT);
   });
-  const Hdf5File in = Hdf5File::open(path);
+  const Hdf5Reader in(path);
   CHECK(in.read("g/x").to_doubles() == std::vector<double>{1});
   CHECK(message_of([&] { (void)in.read("h/x"); }).ends_with("is a link to somewhere else; links are not followed"));
   CHECK(message_of([&] {
@@ -302,7 +302,9 @@ TEST_CASE("a circle of groups, a claim without numbers, a thing that is no array
     H5Lcreate_hard(file, "/g", group, "again", H5P_DEFAULT, H5P_DEFAULT);
     H5Gclose(group);
   });
-  CHECK(message_of([&] { (void)Hdf5File::open(path).datasets_under(""); }).ends_with("is nested more than 64 deep"));
+  CHECK(message_of([&] {
+          (void)Hdf5Reader(path).datasets_under("");
+        }).ends_with("'g/again': is a group that stands in two places, or in itself; that is not read"));
   CHECK(read_x(foreign(path, [](hid_t file) { dataset(file, H5T_IEEE_F32LE, {1'000'000'000}, nullptr); })) ==
         "'x': announces 3.7 GiB of numbers, but 0 bytes are stored");
   CHECK(read_x(foreign(path, [](hid_t file) {
@@ -327,27 +329,28 @@ TEST_CASE("a circle of groups, a claim without numbers, a thing that is no array
 
 TEST_CASE("files that are none, or hurt, are refused and never worse") {
   const test::TemporaryFolder folder;
-  CHECK(message_of([&] { Hdf5File::open(folder / "none.h5"); }) == cat(folder / "none.h5", ": there is no such file"));
+  CHECK(message_of([&] { const Hdf5Reader in(folder / "none.h5"); }) ==
+        cat(folder / "none.h5", ": there is no such file"));
   write_file(folder / "text.h5", "hello");
-  CHECK(message_of([&] { Hdf5File::open(folder / "text.h5"); }) == cat(folder / "text.h5", ": is no HDF5 file"));
+  CHECK(message_of([&] { const Hdf5Reader in(folder / "text.h5"); }) == cat(folder / "text.h5", ": is no HDF5 file"));
 
-  Hdf5File out = Hdf5File::create(folder / "good.h5");
-  out.write("g/x", made({{5, 5}, DType::float32}));
-  out.set_attribute("g", "name", "g");
-  out.set_fixed_attribute("g/x", "path", "layer/kernel");
+  Hdf5Writer out(folder / "good.h5");
+  out.dataset("g/x", made({{5, 5}, DType::float32}));
+  out.attribute("g", "name", "g");
+  out.fixed_attribute("g/x", "path", "layer/kernel");
   out.close();
   const std::string good = read_file(folder / "good.h5");
   auto look = [&](const std::string& bytes) {
     std::ofstream(folder / "bad.h5", std::ios::binary) << bytes;
     return message_of([&] {
-      const Hdf5File in = Hdf5File::open(folder / "bad.h5");
+      const Hdf5Reader in(folder / "bad.h5");
       for (const auto& path : in.datasets_under("")) (void)in.read(path);
       if (in.has_attribute("g/x", "path")) (void)in.attribute("g/x", "path");
     });
   };
   CHECK(look(good) == "(no error)");
-  for (std::size_t size = 0; size < good.size(); size += 7) CHECK(look(good.substr(0, size)) != "(no error)");
-  for (std::size_t at = 0; at < good.size(); at += 3) {
+  for (std::size_t size = 0; size < good.size(); size += 97) CHECK(look(good.substr(0, size)) != "(no error)");
+  for (std::size_t at = 0; at < good.size(); at += 31) {
     std::string bad = good;
     bad[at] = static_cast<char>(~bad[at]);
     const std::string said = look(bad);  // where the numbers lie, nothing tells
