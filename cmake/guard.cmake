@@ -10,3 +10,5 @@ target_link_libraries(strata_guard PRIVATE strata_base strata_core strata_includ
 target_compile_definitions(strata_guard PRIVATE STRATA_GUARD_LIMITS_MEMORY=$<IF:$<BOOL:${STRATA_SANITIZE}>,0,1>)
 install(TARGETS strata_guard RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/strata)
 add_dependencies(strata strata_guard)
+set_source_files_properties(${guarded}/hdf5_process.cpp PROPERTIES
+  COMPILE_DEFINITIONS "STRATA_LIBEXEC_DIR=\"${CMAKE_INSTALL_FULL_LIBEXECDIR}/strata\"")

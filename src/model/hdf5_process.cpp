@@ -45,6 +45,9 @@ std::string find_guard(std::string& looked_in) {
       const std::string program = cat(folder, place, "/strata-guard");
       if (::access(program.c_str(), X_OK) == 0) return real_path(program);
     }
+  // A static library tells nothing of where it was installed.
+  if (const std::string program = cat(STRATA_LIBEXEC_DIR, "/strata-guard"); ::access(program.c_str(), X_OK) == 0)
+    return program;
   looked_in = folders.front();
   return "";
 }

@@ -50,7 +50,7 @@ struct Hdf5Reader::Parts {
     if (greeting != wire_greeting) fail("", "cannot be read: strata-guard is of another version; install strata anew");
     std::uint64_t size = 0;
     guard->receive(std::as_writable_bytes(std::span(&size, 1)));
-    if (size > 2 * longest_catalogue) fail("", "cannot be read: it is damaged or hostile");
+    if (size > longest_catalogue + longest_catalogue / 8) fail("", "cannot be read: it is damaged or hostile");
     std::string bytes(size, '\0');
     guard->receive(std::as_writable_bytes(std::span(bytes)));
     Catalogue catalogue;

@@ -90,7 +90,12 @@ void Model::save_weights(const std::string& file) const {
 void Model::load_weights(const std::string& file, bool skip_mismatch) {
   build();
   const auto layout = keras_layout(*core_->topology, core_->states, core_->state_order);
-  const Hdf5Reader in(file);
+  std::string why;
+  if (check_file(file, nullptr, &why) == FileState::damaged)
+    warn(cat(file, ": is damaged, or was edited by another program: ", why, "\n  its weights are loaded all the same"));
+  std::uint64_t wanted = 0;
+  for (auto& entry : layout.datasets) wanted += entry.type.bytes();
+  const Hdf5Reader in(file, wanted);
   // Our own files name each dataset's state; Keras's are matched by their place.
   std::map<std::string, std::string> places;
   for (auto& entry : layout.datasets)
@@ -108,12 +113,11 @@ void Model::load_weights(const std::string& file, bool skip_mismatch) {
       problems.push_back(cat("  mismatch  ", entry.path, "   ", place->second, " holds '", said, "'"));
       continue;
     }
-    Tensor value = in.read(place->second);
-    if (value.shape() != entry.type.shape) {
-      problems.push_back(
-          cat("  mismatch  ", entry.path, "   ", place->second, ": ", shapes(value.shape(), entry.type.shape)));
+    if (const Shape shape = in.type(place->second).shape; shape != entry.type.shape) {
+      problems.push_back(cat("  mismatch  ", entry.path, "   ", place->second, ": ", shapes(shape, entry.type.shape)));
       continue;
     }
+    Tensor value = in.read(place->second);
     if (value.dtype() != entry.type.dtype) value = Tensor::from_doubles(entry.type, value.to_doubles());
     values[entry.path] = value;
   }
