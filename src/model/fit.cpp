@@ -28,13 +28,14 @@ class Fitting final : public Training {
   const Figures& figures() const override {
     if (stale_) {
       figures_ = core_.figures();
+      for (auto& [name, value] : logged_) figures_[name] = value;
       stale_ = false;
     }
     return figures_;
   }
   void log(const std::string& name, double value) override {
     (void)figures();
-    figures_[name] = value;
+    figures_[name] = logged_[name] = value;
   }
   Direction direction(const std::string& figure) const override {
     const std::string plain = figure.starts_with("val_") ? figure.substr(4) : figure;
@@ -85,6 +86,7 @@ class Fitting final : public Training {
   const FitOptions& options_;
   std::int64_t epoch_ = 0, step_ = 0, steps_ = 0;
   mutable Figures figures_;
+  Figures logged_;  // by callbacks, in this epoch
   mutable bool stale_ = true;
   std::string stop_;
   History history_;
@@ -112,8 +114,8 @@ void Fitting::take_averages() {
 }
 
 void Fitting::validate(Batches& validation) {
-  const Figures trained = figures();
   for (auto& callback : callbacks_) callback->on_validation_begin(*this);
+  const Figures trained = figures();
   core_.reset_metrics();
   validation.start(0);
   for (std::int64_t done = 0; (!options_.validation_steps || done < *options_.validation_steps) && validation.next();
@@ -132,6 +134,8 @@ History Fitting::run(const Dataset& train) {
   Mistakes mistakes;
   train.schema().check(train.data(), {}, mistakes);
   for (auto& callback : options_.callbacks) callback.schema().check(callback.data(), {}, mistakes);
+  const callbacks::ProgressBar progress{.verbose = options_.verbose};
+  schema_of<callbacks::ProgressBar>().check(&progress, {}, mistakes);
   mistakes.raise();
   auto reader = train->open();
   const std::int64_t rows = reader->size();
@@ -151,6 +155,7 @@ History Fitting::run(const Dataset& train) {
         core_, reader, BatchesOptions{.batch_size = validation_size, .first = trained_rows, .last = rows});
   }
   if (trained_rows == 0) throw Error("the training data has no rows");
+  if (validation && validation->row_count() == 0) throw Error("the validation data has no rows");
   Batches batches(core_, reader,
                   {.batch_size = std::min(options_.batch_size, trained_rows),
                    .shuffle = options_.shuffle,
@@ -176,7 +181,7 @@ History Fitting::run(const Dataset& train) {
     core_.store.write(names::seed, Tensor::from_doubles({{}, DType::int64}, std::span<const double>(&seed, 1)));
   }
   callbacks_ = options_.callbacks;
-  if (options_.verbose != "none") callbacks_.push_back(callbacks::ProgressBar{.verbose = options_.verbose});
+  if (options_.verbose != "none") callbacks_.push_back(progress);
   for (auto& callback : callbacks_) every_step_ = every_step_ || callback->every_step();
   if (!options_.directory.empty()) std::filesystem::create_directories(options_.directory);
   epoch_ = options_.initial_epoch;  // a callback tells by it whether a run begins or goes on
@@ -186,6 +191,7 @@ History Fitting::run(const Dataset& train) {
   bool open = false;
   for (epoch_ = options_.initial_epoch; epoch_ < options_.epochs && stop_.empty(); ++epoch_) {
     core_.reset_metrics();
+    logged_.clear();
     stale_ = true;
     step_ = 0;
     for (auto& callback : callbacks_) callback->on_epoch_begin(*this);
@@ -217,6 +223,11 @@ History Fitting::run(const Dataset& train) {
       if (every_step_)
         for (auto& callback : callbacks_) callback->on_step_end(*this);
     }
+    // Data that ends with the epoch has not run out in the next one.
+    if (open && in_pass == batches.count()) {
+      open = false;
+      ++pass;
+    }
     if (validation && validates()) validate(*validation);
     for (auto& callback : callbacks_) callback->on_epoch_end(*this);
     history_.epoch.push_back(epoch_);
@@ -243,6 +254,7 @@ void check_options(const FitOptions& options) {
   if (options.validation_steps) positive("validation_steps", *options.validation_steps);
   if (options.validation_batch_size) positive("validation_batch_size", *options.validation_batch_size);
   if (options.epochs < 0) throw Error(cat("fit: epochs must be at least 0, got ", options.epochs));
+  if (options.initial_epoch < 0) throw Error(cat("fit: initial_epoch must be at least 0, got ", options.initial_epoch));
   if (options.validation_split < 0 || options.validation_split >= 1)
     throw Error(cat("fit: validation_split must be at least 0 and below 1, got ", options.validation_split));
 }
