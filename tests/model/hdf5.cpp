@@ -13,55 +13,17 @@
 
 #include "base/file.h"
 #include "strata/error.h"
+#include "support/hdf5_files.h"
 #include "support/message.h"
 #include "support/temporary.h"
 
 using namespace strata;
-using strata::test::message_of;
+using namespace strata::test;
 
 namespace {
 
-// Before any other call of libhdf5, whichever test comes first: its handler at exit crashes after a failed write.
-const herr_t without_handler = H5dont_atexit();
-
 const std::vector<DType> dtypes{DType::float32, DType::float16, DType::bfloat16, DType::float64,
                                 DType::int32,   DType::int64,   DType::uint8,    DType::boolean};
-
-// Bytes that are no number twice; booleans that are booleans.
-Tensor made(const Type& type) {
-  Tensor tensor(type);
-  auto* bytes = static_cast<std::uint8_t*>(tensor.host_data());
-  for (std::size_t i = 0; i < tensor.bytes(); ++i)
-    bytes[i] = static_cast<std::uint8_t>(type.dtype == DType::boolean ? i % 2 : i * 37 + 11);
-  return tensor;
-}
-
-bool same(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && std::memcmp(a.host_data(), b.host_data(), a.bytes()) == 0;
-}
-
-// A file made by libhdf5 itself, in any way it can be made.
-std::string foreign(const std::string& path, const std::function<void(hid_t file)>& fill) {
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  REQUIRE(file >= 0);
-  fill(file);
-  REQUIRE(H5Fclose(file) >= 0);
-  return path;
-}
-
-// A dataset "x" of a type, with the creation properties that `plan` sets.
-void dataset(hid_t file, hid_t type, std::vector<hsize_t> extents, const void* values,
-             const std::function<void(hid_t plan)>& set_up = {}) {
-  const hid_t plan = H5Pcreate(H5P_DATASET_CREATE),
-              space = H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr);
-  if (set_up) set_up(plan);
-  const hid_t set = H5Dcreate2(file, "x", type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-  REQUIRE(set >= 0);
-  if (values) REQUIRE(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-  H5Dclose(set);
-  H5Sclose(space);
-  H5Pclose(plan);
-}
 
 // What reading "x" gives: dtype, shape and numbers, or the message without the folder.
 std::string read_x(const std::string& path) {
@@ -83,13 +45,13 @@ TEST_CASE("every dtype and shape reads back as it was written") {
   const std::vector<Shape> shapes{{}, {1}, {7}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 2, 1, 2, 1, 2, 1, 2}};
   Hdf5Writer out(folder / "a.h5");
   for (const DType dtype : dtypes)
-    for (std::size_t i = 0; i < shapes.size(); ++i) out.dataset(cat("g/", dtype, "/", i), made({shapes[i], dtype}));
+    for (std::size_t i = 0; i < shapes.size(); ++i) out.dataset(cat("g/", dtype, "/", i), numbers({shapes[i], dtype}));
   out.close();
   const Hdf5Reader in(folder / "a.h5");
   for (const DType dtype : dtypes)
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       CAPTURE(cat(dtype, shapes[i]));
-      CHECK(same(in.read(cat("g/", dtype, "/", i)), made({shapes[i], dtype})));
+      CHECK(same(in.read(cat("g/", dtype, "/", i)), numbers({shapes[i], dtype})));
     }
   CHECK(in.datasets_under("").size() == dtypes.size() * shapes.size());
   CHECK(in.datasets_under("g/int32").size() == shapes.size());
@@ -101,7 +63,7 @@ TEST_CASE(
     "files have the encodings of Keras's: superblock 0, contiguous, bfloat16 as opaque bytes, booleans as h5py's") {
   const test::TemporaryFolder folder;
   Hdf5Writer out(folder / "a.h5");
-  for (const DType dtype : dtypes) out.dataset(to_text(dtype), made({{2, 3}, dtype}));
+  for (const DType dtype : dtypes) out.dataset(to_text(dtype), numbers({{2, 3}, dtype}));
   out.group("layers/dense");
   out.attribute("layers/dense", "name", "mein_Gewicht_\xC3\xA4");
   out.fixed_attribute("int32", "path", "layer/Gewicht_\xC3\xA4");
@@ -158,13 +120,13 @@ TEST_CASE("a file appears whole, under its name, at the end; a second one replac
   const std::string path = folder / "a.h5";
   {
     Hdf5Writer out(path);
-    out.dataset("x", made({{3}, DType::float32}));
+    out.dataset("x", numbers({{3}, DType::float32}));
     CHECK_FALSE(exists(path));
   }  // never closed
   CHECK(list_dir(folder.path()).empty());
   for (const std::int64_t size : {3, 4}) {
     Hdf5Writer out(path);
-    out.dataset("x", made({{size}, DType::float32}));
+    out.dataset("x", numbers({{size}, DType::float32}));
     out.close();
     CHECK(Hdf5Reader(path).read("x").shape() == Shape{size});
   }
@@ -175,7 +137,7 @@ TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
   const test::TemporaryFolder folder;
   const std::string path = folder / "a.h5";
   Hdf5Writer before(path);
-  before.dataset("x", made({{3}, DType::float32}));
+  before.dataset("x", numbers({{3}, DType::float32}));
   before.close();
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
@@ -188,7 +150,7 @@ TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
     setrlimit(RLIMIT_FSIZE, &small);
     try {
       Hdf5Writer out(path);
-      out.dataset("y", made({{100'000}, DType::float32}));
+      out.dataset("y", numbers({{100'000}, DType::float32}));
       out.close();
     } catch (const RunFailed& failure) {
       run_failed = true;
@@ -200,7 +162,7 @@ TEST_CASE("a disk that is full fails the writing, and leaves what was there") {
   CHECK(run_failed);
   CHECK(said.find(path) == 0);
   CHECK(list_dir(folder.path()) == std::vector<std::string>{"a.h5"});
-  CHECK(same(Hdf5Reader(path).read("x"), made({{3}, DType::float32})));
+  CHECK(same(Hdf5Reader(path).read("x"), numbers({{3}, DType::float32})));
 }
 
 TEST_CASE("numbers of other encodings are read as what holds all of their values") {
@@ -335,7 +297,7 @@ TEST_CASE("files that are none, or hurt, are refused and never worse") {
   CHECK(message_of([&] { const Hdf5Reader in(folder / "text.h5"); }) == cat(folder / "text.h5", ": is no HDF5 file"));
 
   Hdf5Writer out(folder / "good.h5");
-  out.dataset("g/x", made({{5, 5}, DType::float32}));
+  out.dataset("g/x", numbers({{5, 5}, DType::float32}));
   out.attribute("g", "name", "g");
   out.fixed_attribute("g/x", "path", "layer/kernel");
   out.close();
