@@ -13,7 +13,7 @@
 find_package(doctest REQUIRED)
 add_library(strata_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_include_directories(strata_test_main PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-target_compile_definitions(strata_test_main PUBLIC
+target_compile_definitions(strata_test_main PUBLIC STRATA_SANITIZED=$<IF:$<BOOL:${STRATA_SANITIZE}>,true,false>
   STRATA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STRATA_BINARY_DIR="${PROJECT_BINARY_DIR}")
 target_link_libraries(strata_test_main PUBLIC strata_includes doctest::doctest)
 
@@ -88,8 +88,14 @@ strata_test(backends RUNGS ${to_graph} backends SUPPORT kernel_run)
 strata_test(compiler RUNGS ${to_graph} backends compiler)
 strata_test(runtime RUNGS ${to_graph} ${engine} SUPPORT graph_run toy_backend)
 strata_test(data RUNGS ${to_parts} data)
+<<<<<<< Updated upstream
 strata_test(model RUNGS ${all} LINKS strata_hdf5 SUPPORT toy_backend hdf5_files)
 strata_test(conformance RUNGS ${all} SUPPORT toy_backend)
+=======
+strata_test(model RUNGS ${all} LINKS strata_hdf5 SUPPORT toy_backend)
+strata_test(allocation RUNGS ${all} SUPPORT allocations)
+strata_test(conformance RUNGS ${all})
+>>>>>>> Stashed changes
 strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
 strata_test(cli RUNGS ${all} cli NEEDS strata_program)
