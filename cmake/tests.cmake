@@ -88,14 +88,9 @@ strata_test(backends RUNGS ${to_graph} backends SUPPORT kernel_run)
 strata_test(compiler RUNGS ${to_graph} backends compiler)
 strata_test(runtime RUNGS ${to_graph} ${engine} SUPPORT graph_run toy_backend)
 strata_test(data RUNGS ${to_parts} data)
-<<<<<<< Updated upstream
 strata_test(model RUNGS ${all} LINKS strata_hdf5 SUPPORT toy_backend hdf5_files)
-strata_test(conformance RUNGS ${all} SUPPORT toy_backend)
-=======
-strata_test(model RUNGS ${all} LINKS strata_hdf5 SUPPORT toy_backend)
 strata_test(allocation RUNGS ${all} SUPPORT allocations)
-strata_test(conformance RUNGS ${all})
->>>>>>> Stashed changes
+strata_test(conformance RUNGS ${all} SUPPORT toy_backend)
 strata_test(golden RUNGS ${all})
 strata_test(rules RUNGS base)
 strata_test(cli RUNGS ${all} cli NEEDS strata_program)
