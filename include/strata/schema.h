@@ -68,8 +68,9 @@ Rule above(double low);
 Rule between(double low, double high);     // both ends allowed
 Rule from_up_to(double low, double high);  // low allowed, high not
 Rule one_of(std::vector<std::string> choices);
-Rule not_zero();   // says "in C++ write 1.0/255: 1/255 is 0 there"
-Rule not_empty();  // text, a list or a map with something in it
+Rule not_zero();           // says "in C++ write 1.0/255: 1/255 is 0 there"
+Rule or_empty(Rule rule);  // the empty text too, where it means that nothing was said
+Rule not_empty();          // text, a list or a map with something in it
 
 // One or two whole numbers where Keras takes an int or a pair: {2, 2}, or 2 for both.
 struct Pair {

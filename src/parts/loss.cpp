@@ -12,7 +12,8 @@ Schema LossCommon::schema() {
       .arg("reduction", &LossCommon::reduction, "How the samples' losses become one number.",
            one_of({"sum_over_batch_size", "mean", "sum", "mean_with_sample_weight", "none"}))
       .arg("name", &LossCommon::name, "Its name in messages.")
-      .arg("dtype", &LossCommon::dtype, "The dtype it computes in; float32 when empty.");
+      .arg("dtype", &LossCommon::dtype, "The dtype it computes in; float32 when empty.",
+           or_empty(one_of({"float32", "float64"})));
 }
 
 namespace {

@@ -9,7 +9,8 @@ std::string accuracy_word(const Type& predicted, const Type& target);
 Schema MetricCommon::schema() {
   return Schema("metric", "What every metric takes.")
       .arg("name", &MetricCommon::name, "Its name among the figures.")
-      .arg("dtype", &MetricCommon::dtype, "The dtype it computes in; float32 when empty.");
+      .arg("dtype", &MetricCommon::dtype, "The dtype it computes in: float32, said or not.",
+           or_empty(one_of({"float32"})));
 }
 
 Value weights_like(Value weight, const Shape& values) {

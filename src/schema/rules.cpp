@@ -62,6 +62,13 @@ Rule not_empty() {
   return rule;
 }
 
+Rule or_empty(Rule rule) {
+  rule.holds = [holds = std::move(rule.holds)](const Config& config) {
+    return (config.text() && config.text()->empty()) || holds(config);
+  };
+  return rule;
+}
+
 Rule one_of(std::vector<std::string> choices) {
   Rule rule;
   rule.text = "one of " + listed(choices, "or");

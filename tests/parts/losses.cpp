@@ -210,6 +210,15 @@ TEST_CASE("16-bit predictions are reduced in float32, float64 ones in float64") 
   }
 }
 
+TEST_CASE("a dtype that a loss or metric would not compute in is refused") {
+  CHECK(message_of([] { parts<Loss>().make("mse", parse_flow("{dtype: flot64}")); }) ==
+        "loss: 'dtype' must be one of float32 or float64, got flot64; did you mean 'float64'?");
+  CHECK(message_of([] { parts<Loss>().make("mse", parse_flow("{dtype: ''}")); }) == "(no error)");
+  CHECK(message_of([] {
+          parts<Metric>().make("mse", parse_flow("{dtype: float64}"));
+        }).starts_with("metric: 'dtype' must be float32, got float64"));
+}
+
 TEST_CASE("accuracy and crossentropy mean what fits the shapes") {
   const Type one{{4, 1}, DType::float32}, many{{4, 3}, DType::float32}, classes{{4}, DType::int32},
       column{{4, 1}, DType::int32};
