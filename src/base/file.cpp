@@ -12,6 +12,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/file_call.h"
 #include "base/text.h"
 #include "strata/error.h"
 
@@ -22,44 +23,7 @@ FileFault file_fault;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The call's result, or -1 with the errno that a test asks for; a call that a signal interrupted is made again.
-template <class Call> auto changing(std::string_view name, const std::string& path, Call call) -> decltype(call()) {
-  if (file_fault) {
-    if (const int error = file_fault(name, path)) {
-      errno = error;
-      return -1;
-    }
-  }
-  decltype(call()) result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
-
 [[noreturn]] void unreadable(const std::string& path, const std::string& what) { throw Error(cat(path, ": ", what)); }
-
-[[noreturn]] void unwritable(const std::string& path, std::string_view what, int error) {
-  std::string message = cat(path, ": ", what, ": ", reason(error));
-  if (error == ENOSPC || error == EDQUOT) {
-    message += cat("; ", bytes_text(free_bytes(path)), " free; make room or choose another folder");
-  }
-  throw RunFailed(message);
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // So that the name itself survives a power cut. File systems that cannot sync a folder say EINVAL; that is no failure.
 void sync_folder(const std::string& path) {
@@ -72,6 +36,26 @@ void sync_folder(const std::string& path) {
   }
 }
 
+struct stat status_of(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) < 0) unreadable(path, cat("cannot be read: ", reason(errno)));
+  return status;
+}
+
+}  // namespace
+
+void set_file_fault(FileFault fault) { file_fault = std::move(fault); }
+
+int asked_fault(std::string_view call, const std::string& path) { return file_fault ? file_fault(call, path) : 0; }
+
+void unwritable(const std::string& path, std::string_view what, int error) {
+  std::string message = cat(path, ": ", what, ": ", reason(error));
+  if (error == ENOSPC || error == EDQUOT) {
+    message += cat("; ", bytes_text(free_bytes(path)), " free; make room or choose another folder");
+  }
+  throw RunFailed(message);
+}
+
 void write_all(int descriptor, const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes) {
   const std::size_t wanted = bytes.size();
   while (!bytes.empty()) {
@@ -82,16 +66,6 @@ void write_all(int descriptor, const std::string& path, std::uint64_t offset, st
     offset += static_cast<std::uint64_t>(written);
   }
 }
-
-struct stat status_of(const std::string& path) {
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) < 0) unreadable(path, cat("cannot be read: ", reason(errno)));
-  return status;
-}
-
-}  // namespace
-
-void set_file_fault(FileFault fault) { file_fault = std::move(fault); }
 
 bool exists(const std::string& path) {
   struct stat status = {};
