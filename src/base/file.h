@@ -53,7 +53,8 @@ class AtomicFile {
   std::uint64_t size_ = 0;
 };
 
-// For tests: asked before each system call that changes a file (open write fsync rename unlink mkdir), with the path; a
+// For tests: asked before each system call that changes a file (open write fsync rename unlink mkdir
+// flock), with the path; a
 // number other than 0 makes that call fail with it as errno. An empty function ends it.
 using FileFault = std::function<int(std::string_view call, const std::string& path)>;
 void set_file_fault(FileFault fault);
