@@ -37,6 +37,7 @@ bool same(const Tensor& a, const Tensor& b) {
 
 std::string foreign(const std::string& path, const std::function<void(hid_t file)>& fill, bool newest) {
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
   if (newest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   must(file >= 0, "the file cannot be made");
