@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <new>
@@ -51,6 +52,7 @@ class Trainer {
   explicit Trainer(const std::string& directory, const std::atomic<int>* start = nullptr) {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    std::fflush(stdout);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,6 +114,27 @@ struct Shared {
   }
   ~Shared() { ::munmap(number, sizeof *number); }
   std::atomic<int>* number;
+};
+
+// What is said on stderr while it lives, which then is not on the terminal.
+class Said {
+ public:
+  Said() : before_(::dup(STDERR_FILENO)) {
+    const int file = ::open((folder_ / "err").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ::dup2(file, STDERR_FILENO);
+    ::close(file);
+  }
+  ~Said() {
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+  }
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
+  std::string text() const { return read_file(folder_ / "err"); }
+
+ private:
+  TemporaryFolder folder_;
+  int before_;
 };
 
 // What a holder of lock.pid that was killed leaves there.
@@ -186,7 +209,8 @@ TEST_CASE("a holder that does not say its name, or says a dead one's, is refused
   }
 }
 
-TEST_CASE("a killed holder's lock is free at once") {
+TEST_CASE("a killed holder's lock is free at once, and whose it was is said") {
+  const Said quiet;
   const TemporaryFolder folder;
   for (const bool has_flock : {true, false}) {
     CAPTURE(has_flock);
@@ -195,18 +219,31 @@ TEST_CASE("a killed holder's lock is free at once") {
     for (int i = 0; i < 5; ++i) {
       Trainer holder(folder.path());
       REQUIRE(holder.won());
+      const auto named = lock_holder(read_file(folder / (has_flock ? "lock" : "lock.pid")));
+      REQUIRE(named);
       CHECK_THROWS_AS(RunLock(folder.path()), Error);
       holder.kill();
+      const Said said;
       const auto begin = Clock::now();
       const RunLock lock(folder.path());
-      CHECK(lock.advisory_only() == !has_flock);
       CHECK(Clock::now() - begin < std::chrono::milliseconds(250));
+      CHECK(lock.advisory_only() == !has_flock);
+      const std::string no_flock = cat(folder.path(), ": its file system has no flock (No locks available); ",
+                                       folder / "lock.pid", " stands for it\n");
+      CHECK(said.text() == cat(has_flock ? "" : no_flock, folder.path(), ": taken over from process ", named->pid,
+                               " on host ", named->host, " since ", named->since,
+                               ", which ended without giving it back\n"));
     }
     CHECK(list_dir(folder.path()) == Words{"lock"});
   }
+  const Said said;
+  { const RunLock lock(folder.path()); }
+  { const RunLock lock(folder.path()); }
+  CHECK(said.text().empty());
 }
 
 TEST_CASE("of two trainers that begin at the same moment one has the folder") {
+  const Said quiet;
   for (const bool has_flock : {true, false}) {
     CAPTURE(has_flock);
     std::optional<NoFlock> fault;
@@ -218,6 +255,7 @@ TEST_CASE("of two trainers that begin at the same moment one has the folder") {
 }
 
 TEST_CASE("without flock one of several takes a dead holder's lock over") {
+  const Said quiet;
   const NoFlock fault;
   const TemporaryFolder folder;
   for (int i = 0; i < 100; ++i) {
@@ -228,6 +266,7 @@ TEST_CASE("without flock one of several takes a dead holder's lock over") {
 }
 
 TEST_CASE("each of the errors of a file system without flock leads to lock.pid, others do not") {
+  const Said quiet;
   const TemporaryFolder folder;
   for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
     const NoFlock fault(error);
@@ -244,6 +283,7 @@ TEST_CASE("each of the errors of a file system without flock leads to lock.pid, 
 }
 
 TEST_CASE("without flock another machine's lock stays until a person deletes it") {
+  const Said quiet;
   const NoFlock fault;
   const TemporaryFolder folder;
   LockHolder far = this_process();
@@ -261,37 +301,8 @@ TEST_CASE("without flock another machine's lock stays until a person deletes it"
             "when that process is gone, delete ", folder / "lock.pid"));
 }
 
-TEST_CASE("a process has ended when its number is free, used again, or from before the machine's start") {
-  const LockHolder me = this_process();
-  const auto changed = [&](std::string LockHolder::*field, std::string value) {
-    LockHolder other = me;
-    other.*field = std::move(value);
-    return other;
-  };
-  CHECK_FALSE(me.gone());
-  CHECK(changed(&LockHolder::started, cat(me.started, "0")).gone());
-  CHECK(changed(&LockHolder::boot, "another").gone());
-  CHECK_FALSE(changed(&LockHolder::machine, "1").gone());
-  LockHolder free = changed(&LockHolder::machine, me.machine);
-  free.pid = 0x7ffffff0;  // above what Linux gives
-  CHECK(free.gone());
-  LockHolder first = me;  // another user's process
-  first.pid = 1;
-  CHECK(first.gone());
-}
-
-TEST_CASE("only a whole text names a holder") {
-  const std::string text = lock_text(this_process());
-  REQUIRE(lock_holder(text));
-  CHECK(lock_text(*lock_holder(text)) == text);
-  for (std::size_t size = 0; size < text.size(); ++size) CHECK_FALSE(lock_holder(text.substr(0, size)));
-  CHECK_FALSE(lock_holder(text + "more\n"));
-  for (const char* pid : {"pid 0", "pid -1", "pid x", "pid 1x", "pid 99999999999"}) {
-    CHECK_FALSE(lock_holder(pid + text.substr(text.find('\n'))));
-  }
-}
-
 TEST_CASE("one that has flock and one that has none heed each other") {
+  const Said quiet;
   const TemporaryFolder folder;
   {
     const RunLock lock(folder.path());
@@ -315,11 +326,13 @@ TEST_CASE("one that has flock and one that has none heed each other") {
 }
 
 TEST_CASE("a forked child does not give its parent's lock back") {
+  const Said quiet;
   const TemporaryFolder folder;
   for (const bool has_flock : {true, false}) {
     std::optional<NoFlock> fault;
     if (!has_flock) fault.emplace();
     auto lock = std::make_unique<RunLock>(folder.path());
+    std::fflush(stdout);
     const pid_t child = ::fork();
     if (child == 0) {
       lock.reset();
@@ -335,6 +348,7 @@ TEST_CASE("a forked child does not give its parent's lock back") {
 // Two takers of a dead holder's lock, the second whole between any two calls of the first: the first is this process,
 // the second a child that then goes on, ends or is killed.
 TEST_CASE("whatever happens between two calls of a taker, one at most has the lock") {
+  const Said quiet;
   enum class Then { holds, ends, is_killed };
   for (const Then then : {Then::holds, Then::ends, Then::is_killed}) {
     for (int n = 0, calls = 1; calls > 0; ++n) {
@@ -374,6 +388,7 @@ TEST_CASE("whatever happens between two calls of a taker, one at most has the lo
 }
 
 TEST_CASE("a call that fails leaves no lock behind, and a taker killed at any call none that lasts") {
+  const Said quiet;
   for (const bool has_flock : {true, false}) {
     for (const bool is_killed : {false, true}) {
       for (int n = 0, calls = 1; calls > 0; ++n) {
@@ -399,6 +414,7 @@ TEST_CASE("a call that fails leaves no lock behind, and a taker killed at any ca
         set_file_fault(act);
         int status = 0;
         if (is_killed) {
+          std::fflush(stdout);
           const pid_t child = ::fork();
           if (child == 0) {
             const RunLock lock(folder.path());
