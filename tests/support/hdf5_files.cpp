@@ -71,7 +71,7 @@ std::string explore(const std::string& path) {
         if (!std::string_view(error.what()).ends_with("holds text, not numbers")) throw;
         (void)in.text(name);
       }
-      for (const char* attribute : {"name", "path", "dtype", "huge"})
+      for (const char* attribute : {"path", "huge"})
         if (in.has_attribute(name, attribute)) (void)in.attribute(name, attribute);
     }
     return "(no error)";
