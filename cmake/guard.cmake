@@ -22,7 +22,11 @@ target_include_directories(strata_guard SYSTEM PRIVATE ${STRATA_hdf5_INCLUDE})
 target_link_libraries(strata_guard PRIVATE strata_base strata_core strata_includes
   $<IF:$<BOOL:${STRATA_LINKS_STATIC_HDF5}>,${static_hdf5},strata_hdf5> strata_xxhash Threads::Threads)
 # A sanitizer's shadow takes terabytes of addresses.
-target_compile_definitions(strata_guard PRIVATE STRATA_GUARD_LIMITS_MEMORY=$<IF:$<BOOL:${STRATA_SANITIZE}>,0,1>)
+set(limits_memory 1)
+if(STRATA_SANITIZE)
+  set(limits_memory 0)
+endif()
+target_compile_definitions(strata_guard PRIVATE STRATA_GUARD_LIMITS_MEMORY=${limits_memory})
 install(TARGETS strata_guard RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/strata)
 add_dependencies(strata strata_guard)
 set_source_files_properties(${guarded}/hdf5_process.cpp PROPERTIES

@@ -13,7 +13,11 @@
 find_package(doctest REQUIRED)
 add_library(strata_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
 target_include_directories(strata_test_main PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-target_compile_definitions(strata_test_main PUBLIC STRATA_SANITIZED=$<IF:$<BOOL:${STRATA_SANITIZE}>,true,false>
+set(sanitized false)
+if(STRATA_SANITIZE)  # "address,undefined": a generator expression would take the comma for its own
+  set(sanitized true)
+endif()
+target_compile_definitions(strata_test_main PUBLIC STRATA_SANITIZED=${sanitized}
   STRATA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STRATA_BINARY_DIR="${PROJECT_BINARY_DIR}")
 target_link_libraries(strata_test_main PUBLIC strata_includes doctest::doctest)
 
