@@ -219,22 +219,39 @@ Values example(std::span<const Value> x, bool reverse) {
   return scan(*x[0].graph, body, x.first(1), x.subspan(1, 1), x.subspan(2), reverse);
 }
 
-constinit const OpDef scan_op{.name = "scan",
-                              .doc = "Runs its body once a step; see ops.h.",
-                              .attributes = &schema_of<Scan>,
-                              .read = &read_attributes<Scan>,
-                              .infer = infer,
-                              .vjp = vjp,
-                              .reference = reference,
-                              .examples = []() -> std::vector<OpExample> {
-                                using rules::floats;
-                                return {{"a recurrence",
-                                         {floats({2, 3}), floats({4, 2, 3}), floats({3, 3}), floats({3, 3})},
-                                         [](std::span<const Value> x) { return example(x, false); }},
-                                        {"backwards",
-                                         {floats({2, 3}), floats({3, 2, 3}), floats({3, 3}), floats({3, 3})},
-                                         [](std::span<const Value> x) { return example(x, true); }}};
-                              }};
+// A gated cell: c' = f c + i, h' = o relu(c'), of which only h of each step is given.
+Values gated(std::span<const Value> x) {
+  auto body = std::make_shared<Graph>();
+  Value h = body->input("h", x[0].type()), c = body->input("c", x[1].type());
+  Value step = body->input("x", {x[2].shape().without(0), x[2].dtype()}), u = body->input("u", x[3].type());
+  Value z = step + matmul(h, u);
+  const std::int64_t units = h.shape()[1];
+  auto gate = [&](std::int64_t k) { return sigmoid(slice_axis(z, 1, k * units, (k + 1) * units)); };
+  Value next = gate(1) * c + gate(0), shown = gate(2) * relu(next);
+  body->output("0", shown);
+  body->output("1", next);
+  body->output("2", shown);
+  return scan(*x[0].graph, body, x.first(2), x.subspan(2, 1), x.subspan(3), false);
+}
+
+constinit const OpDef scan_op{
+    .name = "scan",
+    .doc = "Runs its body once a step; see ops.h.",
+    .attributes = &schema_of<Scan>,
+    .read = &read_attributes<Scan>,
+    .infer = infer,
+    .vjp = vjp,
+    .reference = reference,
+    .examples = []() -> std::vector<OpExample> {
+      using rules::floats;
+      return {{"a recurrence",
+               {floats({2, 3}), floats({4, 2, 3}), floats({3, 3}), floats({3, 3})},
+               [](std::span<const Value> x) { return example(x, false); }},
+              {"backwards",
+               {floats({2, 3}), floats({3, 2, 3}), floats({3, 3}), floats({3, 3})},
+               [](std::span<const Value> x) { return example(x, true); }},
+              {"two carries", {floats({2, 3}, 0.1), floats({2, 3}, 0.1), floats({4, 2, 9}), floats({3, 9})}, gated}};
+    }};
 
 }  // namespace
 

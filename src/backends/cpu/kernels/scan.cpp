@@ -166,6 +166,9 @@ std::optional<ScanKernel> ScanKernel::make(const Problem& problem, std::string& 
     places[{inputs[i], 0}] = {kind, i, body[inputs[i]].types[0].bytes()};
   }
   Pieces pieces;
+  // A carry that nobody reads in the end lives here, and through every step: before any piece is given back.
+  std::vector<std::size_t> held;
+  for (std::size_t i = 0; i < carries; ++i) held.push_back(pieces.take(body[inputs[i]].types[0].bytes()));
   std::map<int, std::vector<Place>> dying;  // by the node that reads them last
   std::size_t most_pointers = 1;
   const std::map<Ref, int> last = last_uses(body);
@@ -212,7 +215,7 @@ std::optional<ScanKernel> ScanKernel::make(const Problem& problem, std::string& 
   for (std::size_t o = 0; o < body.outputs().size(); ++o) {
     const Place place = places[body.outputs()[o].value];
     if (o >= carries) made.yields_.push_back({place.kind, place.at, body.type(body.outputs()[o].value).bytes()});
-    else made.carries_.push_back({place, place.bytes, pieces.take(place.bytes), pieces.take(place.bytes)});
+    else made.carries_.push_back({place, place.bytes, held[o], pieces.take(place.bytes)});
   }
   made.pointers_offset_ = aligned(pieces.bytes());
   made.most_pointers_ = most_pointers;
