@@ -434,6 +434,7 @@ TEST_CASE("a call that fails leaves no lock behind, and a taker killed at any ca
         if (!has_flock) fault.emplace();
         const bool is_mute = WIFEXITED(status) && is_killed && calls > n;
         CHECK(Trainer(folder.path()).won() == !is_mute);
+        if (!has_flock && !is_mute) CHECK(list_dir(folder.path()) == Words{"lock"});
         if (calls <= n) calls = 0;  // behind the last call
       }
     }
