@@ -21,7 +21,7 @@ target_compile_definitions(strata_test_main PUBLIC STRATA_SANITIZED=${sanitized}
   STRATA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STRATA_BINARY_DIR="${PROJECT_BINARY_DIR}")
 target_link_libraries(strata_test_main PUBLIC strata_includes doctest::doctest)
 
-set(STRATA_THREAD_TESTS "loader|executor|replicas|thread|checkpoint|strateg")
+set(STRATA_THREAD_TESTS "loader|executor|replicas|thread|checkpoint|strateg|signals")
 foreach(label fast slow timing full gpu peers threads)
   add_custom_target(tests_${label})
 endforeach()
