@@ -262,7 +262,7 @@ GuardedFile::~GuardedFile() {
 
 void GuardedFile::stream(std::size_t number, const std::function<void(std::span<const std::byte>)>& frame) const {
   const auto& objects = catalogue_.objects;
-  const std::string failed = "cannot be read: the file is damaged";
+  const std::string failed = "cannot be read: the file is damaged, or asks for too much memory";
   if (number >= objects.size() || objects[number].kind != Kind::dataset || !objects[number].refusal.empty())
     throw Error(failed);
   const StoredObject& object = objects[number];
@@ -285,7 +285,12 @@ void GuardedFile::stream(std::size_t number, const std::function<void(std::span<
   std::uint64_t step = std::max<std::uint64_t>(1, wanted / row_bytes);
   if (is_chunked) step = std::max<std::uint64_t>(1, step / chunk[0]) * chunk[0];
   step = std::min(step, rows);
-  std::vector<std::byte> slab(step * row_bytes);
+  std::vector<std::byte> slab;
+  try {
+    slab.resize(step * row_bytes);
+  } catch (const std::bad_alloc&) {
+    throw Error(failed);
+  }
   for (std::uint64_t row = 0; row < rows; row += step) {
     const std::uint64_t count = std::min(step, rows - row);
     hid_t all = H5S_ALL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata-guard as a process: found, started, answered, and survived when it is missing, dies, hangs or lies.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "base/file.h"
@@ -76,6 +78,26 @@ std::string elsewhere(const TemporaryFolder& folder, const std::string& file, co
   return end == std::string::npos ? said : said.substr(begin + 6, end - begin - 6);
 }
 
+// The guard that a reader has.
+pid_t its_guard() {
+  std::ifstream children(cat("/proc/self/task/", ::gettid(), "/children"));
+  pid_t guard = 0;
+  REQUIRE((children >> guard).good());
+  return guard;
+}
+
+// A row of /proc's table of limits, without the blanks between: "Max core file size 0 0".
+std::string limit_of(pid_t process, const std::string& name) {
+  for (const std::string& line : lines(read_file(cat("/proc/", process, "/limits")))) {
+    if (!line.starts_with(name)) continue;
+    std::istringstream rest(line.substr(name.size()));
+    std::string soft;
+    rest >> soft;
+    return soft;
+  }
+  return "none";
+}
+
 std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
 }
@@ -120,14 +142,33 @@ TEST_CASE("a guard that dies between two questions is an Error, again and again"
   const std::vector<float> values(10'000, 2);
   const Hdf5Reader in(packed(folder / "a.h5", values, {100, 100}, {10, 10}));
   CHECK(in.read("x").as<float>()[9999] == 2);
-  std::ifstream children(cat("/proc/self/task/", ::gettid(), "/children"));
-  pid_t guard = 0;
-  REQUIRE((children >> guard).good());
+  const pid_t guard = its_guard();
   ::kill(guard, SIGKILL);
   CHECK(message_of([&] { (void)in.read("x"); }) ==
         cat(folder / "a.h5", ": cannot be read: it is damaged or hostile (strata-guard was ended by signal 9)"));
   CHECK(message_of([&] { (void)in.read("x"); }).ends_with("(strata-guard has ended)"));
   CHECK(in.type("x").shape == Shape{100, 100});
+}
+
+TEST_CASE("a guard has memory for the file and 256 MiB, opens and writes nothing, and holds nothing of ours") {
+  const TemporaryFolder folder;
+  const std::string file = packed(folder / "a.h5", std::vector<float>(100, 1), {100}, {10});
+  constexpr std::uint64_t spare = 256 << 20;
+  for (const std::uint64_t wanted : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+    const int ours_open = ::open("/dev/null", O_RDONLY);  // not even what forgets to close itself
+    const Hdf5Reader in(file, wanted);
+    const pid_t guard = its_guard();
+    if (!STRATA_SANITIZED) CHECK(limit_of(guard, "Max address space") == cat(spare + 2 * file_bytes(file) + wanted));
+    CHECK(limit_of(guard, "Max open files") == "4");
+    CHECK(limit_of(guard, "Max file size") == "0");
+    CHECK(limit_of(guard, "Max core file size") == "0");
+    CHECK(limit_of(guard, "Max cpu time") != "unlimited");
+    const fs::path open = cat("/proc/", guard, "/fd");
+    CHECK(std::distance(fs::directory_iterator(open), {}) == 4);
+    CHECK(fs::read_symlink(open / "3") == fs::canonical(file));
+    CHECK(::getpgid(guard) == guard);  // ^C is ours
+    ::close(ours_open);
+  }
 }
 
 TEST_CASE("packed numbers come as they are, whatever the chunks") {
@@ -198,12 +239,13 @@ TEST_CASE("readers on several threads, and without descriptors to spare") {
 
 TEST_CASE("variables of the environment that change libhdf5 do not reach it") {
   const TemporaryFolder folder;
-  const std::string file = packed(folder / "a.h5", std::vector<float>(100, 1), {100}, {10});
+  const std::string file = ours(folder / "a.h5");
   ::setenv("HDF5_USE_FILE_LOCKING", "TRUE", 1);
-  ::setenv("HDF5_PLUGIN_PRELOAD", folder.path().c_str(), 1);
-  ::setenv("HDF5_DRIVER", "none", 1);
+  ::setenv("HDF5_PLUGIN_PATH", folder.path().c_str(), 1);
   CHECK(explore(file) == "(no error)");
-  for (const char* name : {"HDF5_USE_FILE_LOCKING", "HDF5_PLUGIN_PRELOAD", "HDF5_DRIVER"}) ::unsetenv(name);
+  CHECK(elsewhere(folder, file, "exit $(env | grep -c ^HDF5_)").ends_with("(strata-guard ended with 0)"));
+  CHECK(elsewhere(folder, file, "exit $(env | grep -c ^STRATA_TEST_)").ends_with("(strata-guard ended with 1)"));
+  for (const char* name : {"HDF5_USE_FILE_LOCKING", "HDF5_PLUGIN_PATH"}) ::unsetenv(name);
 }
 
 TEST_CASE("what a guard says is believed only as far as its bytes and the file go") {
