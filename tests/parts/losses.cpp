@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and metrics: gradients against differences; reductions, sample weights, masks; shapes and labels that are
-// refused. Regularizers and constraints.
+// Losses and metrics: reductions, sample weights, masks; shapes and labels that are refused.
 #include "strata/loss.h"
 
 #include <doctest/doctest.h>
@@ -39,25 +38,6 @@ struct Batch {
   }
 };
 
-Array whole(const Shape& shape, std::uint64_t seed, double high) {
-  return drawn({{shape, DType::int32}, 0, high}, seed);
-}
-
-// Predictions and targets that suit: class numbers in [0, 3) without the axis of classes, or numbers in (0, 1).
-std::pair<Value, Value> suited(Batch& b, Target kind, std::int64_t axis) {
-  const Shape shape{4, 3, 3};
-  const Value p = b.input("p", uniform(shape, 3, 0.05, 0.95));
-  const Value t = kind == Target::classes
-                      ? b.input("t", whole(shape.without(shape.axis(static_cast<int>(axis))), 4, 3), DType::int32)
-                      : b.input("t", uniform(shape, 4, 0.05, 0.95));
-  return {p, t};
-}
-
-std::int64_t axis_of(const Config& args) {
-  const Config* axis = args.find("axis");
-  return axis ? std::get<std::int64_t>(axis->data) : -1;
-}
-
 double reduced(const std::string& loss, const Array& p, const Array& t, const Array* weight = nullptr,
                const Array* mask = nullptr) {
   Batch b;
@@ -77,68 +57,6 @@ std::string refusal(const char* loss, const Shape& p, const Shape& t, DType dtyp
 }
 
 }  // namespace
-
-TEST_CASE("every loss: one number a sample, and a gradient that agrees with differences") {
-  for (const std::string& name : parts<Loss>().names()) {
-    CAPTURE(name);
-    for (const auto& example : parts<Loss>().schema(name).examples) {
-      const Config args = example.args();
-      const std::string shown = to_text(args);
-      CAPTURE(shown);
-      const Loss loss = parts<Loss>().make(name, args);
-      Batch b;
-      Scope scope = b.scope();
-      const auto [p, t] = suited(b, loss->target(), axis_of(args));
-      const Reduced r = reduce_loss(scope, loss, p, t, {}, {});
-      CHECK(r.per_sample.shape() == Shape{4, 3});
-      const Value value = r.numerator / r.denominator;
-      const Value gradient = gradients(value, std::span<const Value>(&p, 1))[0];
-      verify(b.graph);
-      const Array own = b.result(gradient);
-      auto& fed = b.feeds["p"].data;
-      for (std::size_t i = 0; i < fed.size(); ++i) {
-        const double h = 1e-6, before = fed[i];
-        fed[i] = before + h;
-        const double above = b.result(value).data[0];
-        fed[i] = before - h;
-        const double below = b.result(value).data[0];
-        fed[i] = before;
-        CHECK(own.data[i] == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
-      }
-    }
-  }
-}
-
-TEST_CASE("every metric: figures of batches join, weights of 0 count for nothing") {
-  for (const std::string& name : parts<Metric>().names()) {
-    CAPTURE(name);
-    for (const auto& example : parts<Metric>().schema(name).examples) {
-      const Config args = example.args();
-      const std::string shown = to_text(args);
-      CAPTURE(shown);
-      const Metric metric = parts<Metric>().make(name, args);
-      Batch b;
-      Scope scope = b.scope();
-      const auto [p, t] = suited(b, metric->target(), axis_of(args));
-      auto figure = [&](std::vector<double> weights) {
-        const Value w = b.input("w", Array(Shape{4}, std::move(weights)));
-        std::vector<Array> totals;
-        for (const Value& statistic : metric->statistics(scope, p, t, w)) totals.push_back(b.result(statistic));
-        return std::pair(metric->result(totals), totals);
-      };
-      const auto [all, totals] = figure({1, 1, 1, 1});
-      const auto [front, front_totals] = figure({1, 1, 0, 0});
-      const auto [back, back_totals] = figure({0, 0, 1, 1});
-      CHECK(std::isfinite(all));
-      for (std::size_t k = 0; k < totals.size(); ++k)
-        for (std::size_t i = 0; i < totals[k].data.size(); ++i)
-          CHECK(totals[k].data[i] == doctest::Approx(front_totals[k].data[i] + back_totals[k].data[i]));
-      std::vector<Array> none;
-      for (const auto& total : totals) none.emplace_back(total.shape);
-      CHECK(metric->result(none) == 0);
-    }
-  }
-}
 
 TEST_CASE("reductions divide as Keras does") {
   const Array p(Shape{4, 1}, {1, 2, 3, 4}), t(Shape{4, 1}, {0, 0, 0, 0}), w(Shape{4}, {1, 0, 2, 1});
