@@ -61,9 +61,10 @@ int main(int argc, char** argv) {
   const std::uint64_t size = std::stoull(argv[1]), wanted = std::stoull(argv[2]);
   const std::uint64_t most = strata::most_unpacked(size, wanted);
   constexpr std::uint64_t bytes_a_second = 4 << 20;
-  const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, file_descriptor + 1) &&
-                       limit(RLIMIT_CPU, 5 + most / bytes_a_second) &&
-                       (!STRATA_GUARD_LIMITS_MEMORY || limit(RLIMIT_AS, most));
+  // A sanitizer takes terabytes of addresses for its shadow, and looks at memory through a pipe.
+  const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) &&
+                       limit(RLIMIT_NOFILE, file_descriptor + 1 + (STRATA_SANITIZED ? 2 : 0)) &&
+                       limit(RLIMIT_CPU, 5 + most / bytes_a_second) && (STRATA_SANITIZED || limit(RLIMIT_AS, most));
   if (!limited) return 3;
   Descriptor file(size);
   strata::serve_guarded(socket_descriptor, file, most);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t longest_attribute = 64'000;  // an object's header has 64 KiB
 
-// Libhdf5 is not thread-safe, and a checkpoint is written on a thread of its own.
+// Libhdf5 need not be thread-safe, and a checkpoint is written on a thread of its own.
 std::mutex library;
 
 // A file in memory that has pages only where something was written.
