@@ -2,6 +2,8 @@
 // The step every optimizer shares, and learning rates.
 #include "strata/optimizer.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace strata {
@@ -63,29 +65,31 @@ const FieldType& FieldTypeOf<Rate>::get() {
 
 namespace {
 
-Value norm_of(std::span<const Trained> weights, std::size_t one, bool all) {
+// Of all these weights' gradients together; null when none has one.
+Value norm_of(std::span<const Trained> weights) {
+  const bool wide = std::ranges::any_of(
+      weights, [](const Trained& one) { return one.gradient && one.gradient.dtype() == DType::float64; });
   Value squares;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!weights[i].gradient || (!all && i != one)) continue;
-    Value own = sum(square(
-        cast(weights[i].gradient, weights[i].gradient.dtype() == DType::float64 ? DType::float64 : DType::float32)));
+  for (const Trained& one : weights) {
+    if (!one.gradient) continue;
+    Value own = sum(square(cast(one.gradient, wide ? DType::float64 : DType::float32)));
     squares = squares ? squares + own : own;
   }
-  return sqrt(squares);
+  return squares ? sqrt(squares) : Value{};
 }
 
 void clip(const OptimizerCommon& common, std::vector<Trained>& weights) {
   const int clips = (common.clipnorm ? 1 : 0) + (common.clipvalue ? 1 : 0) + (common.global_clipnorm ? 1 : 0);
   if (clips > 1) throw Error("an optimizer takes at most one of clipnorm, clipvalue and global_clipnorm");
   if (!clips) return;
-  Value global = common.global_clipnorm ? norm_of(weights, 0, true) : Value{};
+  Value global = common.global_clipnorm ? norm_of(weights) : Value{};
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Value& g = weights[i].gradient;
     if (!g) continue;
     if (common.clipvalue) {
       g = minimum(maximum(g, full_like(g, -*common.clipvalue)), full_like(g, *common.clipvalue));
     } else if (common.clipnorm) {
-      Value norm = norm_of(weights, i, false);
+      Value norm = norm_of({&weights[i], 1});
       g = g * cast(*common.clipnorm / maximum(norm, full_like(norm, *common.clipnorm)), g.dtype());
     } else {
       const double c = *common.global_clipnorm;

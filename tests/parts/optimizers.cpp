@@ -124,6 +124,35 @@ TEST_CASE("gradients are clipped by value, each by its norm, or all by their com
   CHECK(message_of([&] { step("{clipnorm: 1, clipvalue: 1}"); }).find("at most one of clipnorm") != std::string::npos);
 }
 
+TEST_CASE("a common norm is taken of weights of several dtypes, and of none") {
+  for (const bool with_gradients : {false, true}) {
+    Graph graph;
+    Trace trace;
+    trace.graph = &graph;
+    Scope scope(trace, "", precision_named("float32"));
+    std::vector<Trained> weights;
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const Type type{{1}, dtype};
+      const std::string path = cat("w", weights.size());
+      weights.push_back({.weight = graph.state(path, type),
+                         .gradient = with_gradients ? graph.input(cat("g", weights.size()), type) : Value{},
+                         .path = path});
+    }
+    apply_optimizer(scope, sgd("{learning_rate: 1, global_clipnorm: 1}"), weights);
+    verify(graph);
+    CHECK(static_cast<bool>(graph.next_of("w0")) == with_gradients);
+    if (!with_gradients) continue;
+    const auto values = evaluate(graph, {{"w0", row({0})},
+                                         {"w1", row({0})},
+                                         {"g0", row({3})},
+                                         {"g1", row({4})},
+                                         {names::step, Array(Shape{})},
+                                         {"optimizer/learning_rate", Array(Shape{}, {1})}});
+    const Ref next = graph.next_of("w1");
+    CHECK(values[static_cast<std::size_t>(next.node)][0].data[0] == doctest::Approx(-0.8));
+  }
+}
+
 TEST_CASE("gradients are divided by the loss scale before they are clipped; decay is apart from the gradient") {
   Descent d(sgd("{learning_rate: 1, loss_scale_factor: 8, clipvalue: 1}"), {row({0})}, true);
   d.feeds["g0"] = row({4});
