@@ -95,7 +95,8 @@ inline std::string memory_fault(const Plan& plan, const std::function<bool(int l
       if (!holds(s, root(s))) return cat("slot ", s, " is gone at the end");
     if (plan.ok >= 0 && !holds(plan.ok, root(plan.ok))) return "the guard is gone at the end";
     for (const Commit& commit : plan.commits)
-      if (!holds(commit.from, root(commit.from))) return cat("the next ", slot(commit.state).name, " is gone at the end");
+      if (!holds(commit.from, root(commit.from)))
+        return cat("the next ", slot(commit.state).name, " is gone at the end");
   }
   return "";
 }
