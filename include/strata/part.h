@@ -54,7 +54,12 @@ template <class Kind> class Part {
   Common& common() { return cell_->common; }
   const std::string& word() const { return cell_->word; }  // "" unless it was given as a word
   const void* identity() const { return cell_.get(); }     // copies share it; clone() does not
-  Part clone() const { return Part(held().copy(), cell_->common); }
+  Part clone() const {
+    if (!cell_ || !cell_->held) return cell_ ? Part(cell_->word, cell_->common) : Part();
+    Part copy(cell_->held->copy(), cell_->common);
+    copy.cell_->word = cell_->word;
+    return copy;
+  }
   Config write() const { return held().schema().write(held().data()); }  // own arguments
   template <class T> T* get_if() const {
     return cell_ && &held().schema() == &schema_of<T>() ? static_cast<T*>(held().data()) : nullptr;
@@ -71,7 +76,12 @@ template <class Kind> class Part {
     explicit Holder(T t) { this->part = std::move(t); }
     const Schema& schema() const override { return schema_of<T>(); }
     void* data() override { return &this->part; }
-    std::shared_ptr<Base> copy() const override { return std::make_shared<Holder<T>>(this->part); }
+    std::shared_ptr<Base> copy() const override {
+      auto made = std::make_shared<Holder<T>>(this->part);
+      schema_of<T>().unshare(&made->part);
+      if constexpr (requires { made->part.unshare(); }) made->part.unshare();
+      return made;
+    }
   };
   struct Cell {
     std::string word;
@@ -193,6 +203,7 @@ template <class P> FieldType part_field(std::string_view word) {
     return part.empty() ? Config() : write_part(part);
   };
   type.empty = [](const void* field) { return static_cast<const P*>(field)->empty(); };
+  type.unshare = [](void* field) { *static_cast<P*>(field) = static_cast<P*>(field)->clone(); };
   type.json_schema = [word] { return Config(Config::Map{{"$ref", Config(cat("#/$defs/", word))}}); };
   type.check = [](const void* field, const Where& where, const std::string& subject, Mistakes& mistakes) {
     auto& part = *static_cast<const P*>(field);

@@ -48,6 +48,8 @@ struct FieldType {
   std::function<Config()> json_schema;           // the JSON Schema of the value
   // What is wrong inside a value that a program made (the arguments of a Part); null: nothing can be.
   std::function<void(const void* field, const Where&, const std::string& subject, Mistakes&)> check;
+  // Gives a copy its own of what copies share (a Part's weights); null: nothing is shared.
+  std::function<void(void* field)> unshare = {};
 };
 
 template <class F> struct FieldTypeOf;  // specialised below and in part.h; `static const FieldType& get()`
@@ -191,7 +193,8 @@ class Schema {
   void read(void* self, const Config& args, Mistakes& mistakes, const Schema* common = nullptr) const;
   Config write(const void* self, bool defaults_too = true) const;
   void check(const void* self, const Where& where, Mistakes& mistakes) const;  // a struct that a program made
-  void read_kept(void* self, const Config& state, Mistakes& mistakes) const;   // what .keeps declared
+  void unshare(void* self) const;  // of a copy: the Parts among its arguments become clones
+  void read_kept(void* self, const Config& state, Mistakes& mistakes) const;  // what .keeps declared
   Config write_kept(const void* self) const;
   const Arg* find(std::string_view arg_name) const;
   std::string page() const;  // the manual, as plain text

@@ -189,6 +189,58 @@ std::vector<Topology::Listed> Topology::keras_order() const {
   return listed;
 }
 
+void collect_layers(const Layer& layer, std::set<const void*>& found) {
+  found.insert(layer.identity());
+  if (const Nested* nested = layer.get_if<Nested>())
+    for (auto& call : nested->topology->calls) collect_layers(call.layer, found);
+}
+
+std::pair<Layer, std::string> layer_named(const Topology& topology, const std::string& name) {
+  const Topology* within = &topology;
+  std::string rest = name;
+  while (true) {
+    const auto slash = rest.find('/');
+    const std::string first = rest.substr(0, slash);
+    const Layer* layer = nullptr;
+    std::vector<std::string> known;
+    for (auto& call : within->calls) {
+      if (call.name == first) layer = &call.layer;
+      if (std::find(known.begin(), known.end(), call.name) == known.end()) known.push_back(call.name);
+    }
+    if (!layer)
+      throw Error(cat("there is no layer '", first, "'", within == &topology ? "" : cat(" in '", within->name, "'"),
+                      did_you_mean(first, known)));
+    rest = slash == std::string::npos ? "" : rest.substr(slash + 1);
+    const Nested* nested = layer->get_if<Nested>();
+    if (rest.empty() || !nested) return {*layer, rest};
+    within = nested->topology.get();
+  }
+}
+
+namespace {
+
+using Clones = std::map<const void*, Layer>;
+
+std::shared_ptr<const Topology> cloned(const Topology& topology, Clones& clones) {
+  auto copy = std::make_shared<Topology>(topology);
+  for (auto& call : copy->calls) {
+    auto& clone = clones[call.layer.identity()];
+    if (clone.empty()) {
+      const Nested* nested = call.layer.get_if<Nested>();
+      clone = nested ? Layer(Nested{cloned(*nested->topology, clones)}, call.layer.common()) : call.layer.clone();
+    }
+    call.layer = clone;
+  }
+  return copy;
+}
+
+}  // namespace
+
+void Nested::unshare() {
+  Clones clones;
+  topology = cloned(*topology, clones);
+}
+
 Schema Nested::schema() {
   return Schema("Functional", "A model used as a layer of another: its weights are shared with it.")
       .masking(Schema::Masking::uses)

@@ -3,6 +3,8 @@
 // layer order, by which weight files are written, is worked out here too.
 #pragma once
 
+#include <set>
+
 #include "strata/model.h"
 
 namespace strata {
@@ -46,11 +48,18 @@ std::shared_ptr<const Topology> make_topology(const std::vector<std::pair<std::s
 struct Nested {
   std::shared_ptr<const Topology> topology;
   static Schema schema();
+  void unshare();  // for a clone: layers of its own, one for each that there was
   Values call(Scope& scope, std::span<const Value> inputs) const;
   Value mask(Scope& scope, std::span<const Value> inputs, Value output) const {
     return (void)inputs, scope.mask(output);
   }
 };
+
+// The layer that a name such as "encoder" or "encoder/attention" stands for, and what is left of the name: a weight's,
+// within the layer. Error: no layer has the name.
+std::pair<Layer, std::string> layer_named(const Topology& topology, const std::string& name);
+// The layer and, when it is a model, all layers within.
+void collect_layers(const Layer& layer, std::set<const void*>& found);
 
 // Calls every layer of the model on these inputs (already of the declared dtypes).
 Values trace_topology(Scope& scope, const Topology& topology, std::span<const Value> inputs);

@@ -18,6 +18,11 @@ FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void*
     return Config(Config::Map{
         {"anyOf", Config(Config::List{inner.json_schema(), Config(Config::Map{{"type", Config("null")}})})}});
   };
+  if (inner.unshare) {
+    type.unshare = [&inner, has, value](void* field) {
+      if (has(field)) inner.unshare(const_cast<void*>(value(field)));
+    };
+  }
   if (inner.check) {
     type.check = [&inner, has, value](const void* field, const Where& where, const std::string& subject,
                                       Mistakes& mistakes) {
@@ -51,6 +56,11 @@ FieldType list_field(const FieldType& inner, std::size_t (*size)(const void*), v
     const Config many(Config::Map{{"type", Config("array")}, {"items", one}});
     return Config(Config::Map{{"anyOf", Config(Config::List{one, many})}});
   };
+  if (inner.unshare) {
+    type.unshare = [&inner, size, item](void* field) {
+      for (std::size_t i = 0; i < size(field); ++i) inner.unshare(const_cast<void*>(item(field, i)));
+    };
+  }
   if (inner.check) {
     type.check = [&inner, size, item](const void* field, const Where& where, const std::string& subject,
                                       Mistakes& mistakes) {
@@ -81,6 +91,11 @@ FieldType map_field(const FieldType& inner, void* (*insert)(void*, const std::st
   type.json_schema = [&inner] {
     return Config(Config::Map{{"type", Config("object")}, {"additionalProperties", inner.json_schema()}});
   };
+  if (inner.unshare) {
+    type.unshare = [&inner, each](void* field) {
+      each(field, [&](const std::string&, const void* value) { inner.unshare(const_cast<void*>(value)); });
+    };
+  }
   if (inner.check) {
     type.check = [&inner, each](const void* field, const Where& where, const std::string& subject, Mistakes& mistakes) {
       each(field, [&](const std::string& key, const void* value) {

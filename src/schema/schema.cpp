@@ -156,6 +156,11 @@ void Schema::check(const void* self, const Where& where, Mistakes& mistakes) con
   }
 }
 
+void Schema::unshare(void* self) const {
+  for (const Arg& arg : args)
+    if (arg.type->unshare) arg.type->unshare(at(self, arg.offset));
+}
+
 void Schema::read_kept(void* self, const Config& state, Mistakes& mistakes) const {
   for (const Arg& field : kept) {
     const Config* value = state.find(field.name);
