@@ -10,6 +10,13 @@ namespace {
 
 bool host_side(const Tensor& tensor) { return tensor.buffer() && tensor.buffer()->host; }
 
+std::string listed_devices(const std::vector<Device>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    text += cat(i == 0 ? "" : i + 1 == devices.size() ? " and " : ", ", devices[i]);
+  return text;
+}
+
 }  // namespace
 
 void Store::materialize(Variable& variable, const Tensor& value) {
@@ -28,22 +35,37 @@ void Store::materialize(Variable& variable, const Tensor& value) {
   variable.copies = std::move(copies);
 }
 
+void Store::check_free(const std::string& path, const Variable& variable, const std::vector<Device>& devices) const {
+  for (const auto& weak : variable.placements)
+    if (const auto placement = weak.lock(); placement && placement != placement_ && placement->devices != devices)
+      throw Error(cat("state '", path, "' is shared with a model on ", listed_devices(placement->devices),
+                      ", this one runs on ", listed_devices(devices), "; compile both with one strategy"));
+}
+
+void Store::settle(Variable& variable, const Tensor& value) {
+  const bool host = backend_->model(devices_[0]).host_memory;
+  bool there = variable.copies.size() == devices_.size();
+  for (std::size_t r = 0; there && r < devices_.size(); ++r)
+    there = variable.copies[r].device() == devices_[r] && host == host_side(variable.copies[r]);
+  if (!there) materialize(variable, value);
+  std::erase_if(variable.placements, [](const auto& weak) { return weak.expired(); });
+  variable.placements.push_back(placement_);
+}
+
 void Store::place(Backend& backend, std::vector<Device> devices) {
+  for (const auto& [path, variable] : variables_) check_free(path, *variable, devices);
   // Values are read before the backend changes.
   std::map<std::string, Tensor> values;
   for (const auto& [path, _] : variables_) values[path] = read(path);
   backend_ = &backend;
   devices_ = std::move(devices);
   stream_ = backend.stream(devices_[0]);
-  const bool host = backend.model(devices_[0]).host_memory;
-  for (const auto& [path, variable] : variables_) {
-    bool there = variable->copies.size() == devices_.size();
-    for (std::size_t r = 0; there && r < devices_.size(); ++r)
-      there = variable->copies[r].device() == devices_[r] && host == host_side(variable->copies[r]);
-    if (!there) materialize(*variable, values[path]);
-  }
+  placement_ = std::make_shared<const Placement>(Placement{devices_});
+  for (const auto& [path, variable] : variables_) settle(*variable, values[path]);
   ++version_;
 }
+
+void Store::leave() { placement_.reset(); }
 
 std::shared_ptr<Variable> Store::find(const std::string& path) const {
   const auto it = variables_.find(path);
@@ -56,17 +78,16 @@ std::shared_ptr<Variable> Store::add(const std::string& path, const Tensor& valu
   variable->type = value.type();
   variable->trainable = trainable;
   materialize(*variable, value);
+  if (placement_) variable->placements.push_back(placement_);
   variables_[path] = variable;
   ++version_;
   return variable;
 }
 
 void Store::share(const std::string& path, std::shared_ptr<Variable> variable) {
-  if (backend_) {
-    bool there = variable->copies.size() == devices_.size();
-    for (std::size_t r = 0; there && r < devices_.size(); ++r) there = variable->copies[r].device() == devices_[r];
-    if (!there)
-      throw Error(cat("state '", path, "' is shared with a model on other devices; compile both with one strategy"));
+  if (placement_) {
+    check_free(path, *variable, devices_);
+    settle(*variable, value_of(*variable, path));
   }
   variables_[path] = std::move(variable);
   ++version_;
@@ -80,9 +101,13 @@ void Store::remove(const std::string& path) {
 Tensor Store::read(const std::string& path) const {
   const auto variable = find(path);
   if (!variable) throw Error(cat("there is no state '", path, "'"));
-  const Tensor& first = variable->copies[0];
+  return value_of(*variable, path);
+}
+
+Tensor Store::value_of(const Variable& variable, const std::string& path) const {
+  const Tensor& first = variable.copies[0];
   if (host_side(first)) return first.clone();
-  Tensor value(variable->type);
+  Tensor value(variable.type);
   STRATA_CHECK(backend_, path, " lies on a device this store does not know");
   backend_->copy_out(value.host_data(), first.address(), value.bytes(), *stream_);
   return value;
