@@ -52,6 +52,8 @@ template <> struct FieldTypeOf<Loss> { static const FieldType& get(); };
 struct Reduced {
   Value numerator, denominator;
   Value per_sample;  // weighted, unreduced
+  // What the denominators of a batch's parts add up to: 0 where nothing counts. Null when it is 1, whatever the parts.
+  Value count = {};
 };
 // Prediction and target in shapes that fit: a trailing 1 is added to or taken from the target. Error: they would
 // broadcast silently.

@@ -24,6 +24,11 @@ struct Symbol {
   int output = 0;
 };
 using Symbols = std::vector<Symbol>;
+struct NamedSymbols {  // {{"image", x}, {"size", y}}
+  std::map<std::string, Symbol> symbols;
+  NamedSymbols(std::map<std::string, Symbol> by_name) : symbols(std::move(by_name)) {}
+  NamedSymbols(std::initializer_list<std::pair<const std::string, Symbol>> by_name) : symbols(by_name) {}
+};
 struct SymbolNode {
   std::string name;  // an input's name; otherwise ""
   Type type;         // an input's, without the batch axis
@@ -66,10 +71,12 @@ struct CompileSettings {
   MetricList metrics = {};                          // of every output with a loss; ignore sample weights, as in Keras
   std::map<std::string, MetricList> output_metrics = {};  // by output name
   MetricList weighted_metrics = {};
-  std::string precision = "float32";     // float64, mixed_float16, mixed_bfloat16, float16, bfloat16
-  Optional<Strategy> strategy = {};      // default: the scope's, else DefaultStrategy
-  std::vector<std::string> freeze = {};  // layer names not trained by this model
-  bool auto_scale_loss = true;           // dynamic loss scale under mixed_float16
+  std::string precision = "float32";  // float64, mixed_float16, mixed_bfloat16, float16, bfloat16
+  Optional<Strategy> strategy = {};   // default: the scope's, else DefaultStrategy
+  // Layers that this model does not train, by name or path ("encoder/attention"): their weights stay, their penalties do
+  // not count, and batch normalization among them works as in prediction.
+  std::vector<std::string> freeze = {};
+  bool auto_scale_loss = true;  // dynamic loss scale under mixed_float16
   bool fast_math = true;
 };
 
@@ -95,7 +102,6 @@ struct FitOptions {
 struct EvaluateOptions {
   std::int64_t batch_size = 32;
   Optional<std::int64_t> steps = {};
-  std::string verbose = "none";
 };
 
 struct PredictOptions {
@@ -115,7 +121,7 @@ struct StateEntry {
 class Model {
  public:
   Model(Symbols inputs, Symbols outputs, std::string name = "");
-  Model(std::map<std::string, Symbol> inputs, std::map<std::string, Symbol> outputs, std::string name = "");
+  Model(NamedSymbols inputs, NamedSymbols outputs, std::string name = "");
 
   operator Layer() const;
   const std::string& name() const;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "strata/constraint.h"
 #include "strata/initializer.h"
@@ -55,6 +56,7 @@ struct Trace {
   std::map<std::string, int> random_calls;            // per path, so that each call is a stream of its own
   std::map<std::string, double> knobs;                // path -> first value of a host-set scalar state
   Precision precision;
+  std::set<const void*> frozen;  // layers, by identity, that this trace does not train
 };
 
 class Scope {

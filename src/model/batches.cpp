@@ -62,33 +62,44 @@ void copy_rows(Tensor& to, std::int64_t at, const Tensor& from, std::int64_t row
 Fed feed_tensors(Model::Core& core, const std::vector<Tensor>& x, const std::vector<Tensor>& y,
                  const Tensor& sample_weight) {
   auto& topology = *core.topology;
+  const std::string model = cat("model '", topology.name, "': ");
+  Fed fed;
+  const auto rows = [&](const Tensor& tensor, const std::string& what) {
+    if (!tensor) throw Error(cat(model, what, " was never made"));
+    if (tensor.shape().rank() == 0) throw Error(cat(model, what, " is a scalar; the first axis must be the rows"));
+    if (fed.feeds.empty()) fed.types.rows = tensor.shape()[0];
+    if (tensor.shape()[0] != fed.types.rows)
+      throw Error(cat(model, what, " has ", tensor.shape()[0], " rows, input '", topology.inputs[0].name, "' has ",
+                      fed.types.rows));
+  };
   if (x.size() != topology.inputs.size())
     throw Error(cat("model '", topology.name, "' takes ", topology.inputs.size(), " inputs, got ", x.size()));
-  Fed fed;
-  fed.types.rows = x[0].shape()[0];
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i].shape()[0] != fed.types.rows)
-      throw Error(cat("input '", topology.inputs[i].name, "' has ", x[i].shape()[0], " rows, the first input ",
-                      fed.types.rows));
+    rows(x[i], cat("input '", topology.inputs[i].name, "'"));
     check_input(topology, i, {x[i].shape().without(0), x[i].dtype()});
     const Tensor shaped = x[i].reshaped(topology.inputs[i].type.shape.prepend(fed.types.rows));
     fed.feeds[input_feed(topology, i)] = shaped;
     fed.types.inputs.push_back(shaped.type());
   }
+  if (fed.types.rows == 0) throw Error(cat(model, "the batch has no rows"));
+  std::vector<std::size_t> wanted;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < topology.outputs.size(); ++i) {
+    if (!core.wants_target(i)) continue;
+    wanted.push_back(i);
+    names.push_back(topology.output_names[i]);
+  }
+  if (y.size() != wanted.size())
+    throw Error(cat("model '", topology.name, "' wants ", wanted.size(),
+                    wanted.size() == 1 ? " target (" : " targets (", listed(names), "), got ", y.size()));
+  if (sample_weight) rows(sample_weight, "the sample weight");
   fed.types.targets.resize(topology.outputs.size());
   fed.types.weights.resize(topology.outputs.size());
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < topology.outputs.size(); ++i) {
-    if (!core.compiled || !core.binding.losses[i]) continue;
-    if (used >= y.size())
-      throw Error(
-          cat("output '", topology.output_names[i], "' has a loss but no target: ", y.size(), " targets were given"));
-    auto& target = y[used++];
-    if (target.shape()[0] != fed.types.rows)
-      throw Error(cat("the target of '", topology.output_names[i], "' has ", target.shape()[0], " rows, the inputs ",
-                      fed.types.rows));
-    fed.feeds[target_feed(topology, i)] = target;
-    fed.types.targets[i] = target.type();
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const std::size_t i = wanted[k];
+    rows(y[k], cat("the target of '", topology.output_names[i], "'"));
+    fed.feeds[target_feed(topology, i)] = y[k];
+    fed.types.targets[i] = y[k].type();
     if (sample_weight) {
       fed.feeds[weight_feed(topology, i)] = sample_weight;
       fed.types.weights[i] = sample_weight.type();
@@ -117,6 +128,17 @@ Batches::Batches(Model::Core& core, std::shared_ptr<const Reader> reader, Batche
     for (auto& name : wanted)
       by_name =
           by_name && std::any_of(of_role.begin(), of_role.end(), [&](std::size_t f) { return fields[f].name == name; });
+    // Some names that fit and some that do not: by order would be a guess.
+    for (auto& name : wanted) {
+      std::vector<std::string> known;
+      for (std::size_t f : of_role) known.push_back(fields[f].name);
+      const bool some = std::any_of(wanted.begin(), wanted.end(), [&](auto& other) {
+        return std::find(known.begin(), known.end(), other) != known.end();
+      });
+      if (some && std::find(known.begin(), known.end(), name) == known.end())
+        throw Error(cat("model '", topology.name, "': the data has no ", what, " '", name, "'; its ", what,
+                        known.size() == 1 ? " is " : "s are ", field_names(fields, role), did_you_mean(name, known)));
+    }
     if (!by_name && of_role.size() != wanted.size())
       throw Error(cat("model '", topology.name, "' wants ", wanted.size(), " ", what, wanted.size() == 1 ? " (" : "s (",
                       listed(wanted), "), the data has ", of_role.size(), ": ", field_names(fields, role)));
@@ -139,19 +161,19 @@ Batches::Batches(Model::Core& core, std::shared_ptr<const Reader> reader, Batche
   wanted.clear();
   feeds.clear();
   for (std::size_t i = 0; i < topology.outputs.size(); ++i) {
-    if (!core_.binding.losses[i]) continue;
+    if (!core_.wants_target(i)) continue;
     wanted.push_back(topology.output_names[i]);
     feeds.push_back(target_feed(topology, i));
-    weight_outputs_.push_back(i);
+    target_outputs_.push_back(i);
   }
   place(DataField::Role::target, wanted, feeds, "target");
   for (std::size_t f = 0; f < fields.size(); ++f)
     if (fields[f].role == DataField::Role::weight)
-      for (std::size_t i : weight_outputs_) places_.push_back({f, weight_feed(topology, i)});
+      for (std::size_t i : target_outputs_) places_.push_back({f, weight_feed(topology, i)});
   if (!options_.class_weight.empty()) {
-    if (weight_outputs_.size() != 1)
-      throw Error(cat("class_weight needs a model with one output that has a loss; '", topology.name, "' has ",
-                      weight_outputs_.size()));
+    if (target_outputs_.size() != 1)
+      throw Error(cat("class_weight needs a model with one output that has a target; '", topology.name, "' has ",
+                      target_outputs_.size()));
     if (std::any_of(fields.begin(), fields.end(), [](auto& f) { return f.role == DataField::Role::weight; }))
       throw Error("class_weight and sample weights in the data exclude each other; take one");
     label_field_ = places_[topology.inputs.size()].field;
@@ -178,7 +200,7 @@ BatchTypes Batches::types_of(std::int64_t rows) const {
     const Type& row = reader_->fields()[places_[i].field].type;
     types.inputs[i] = {topology.inputs[i].type.shape.prepend(rows), row.dtype};
   }
-  for (std::size_t i : weight_outputs_) {
+  for (std::size_t i : target_outputs_) {
     for (auto& place : places_) {
       const Type& row = reader_->fields()[place.field].type;
       if (place.feed == target_feed(topology, i)) types.targets[i] = {row.shape.prepend(rows), row.dtype};
@@ -221,7 +243,7 @@ bool Batches::next() {
       weights.as<float>()[static_cast<std::size_t>(r)] =
           it == options_.class_weight.end() ? 1.f : static_cast<float>(it->second);
     }
-    fed_.feeds[weight_feed(topology, weight_outputs_[0])] = weights;
+    fed_.feeds[weight_feed(topology, target_outputs_[0])] = weights;
   }
   return true;
 }
@@ -242,17 +264,38 @@ RunResult StepRunner::run(StepPlans& plans, const std::map<std::string, Tensor>&
   return result;
 }
 
+namespace {
+
+// The rows of each part but the last, which may have fewer.
+std::int64_t rows_of_a_part(const BatchTypes& types, std::int64_t parts) { return (types.rows + parts - 1) / parts; }
+
+BatchTypes part_of(const BatchTypes& types, std::int64_t rows) {
+  BatchTypes part = types;
+  part.rows = rows;
+  part.step_rows = types.rows;
+  for (auto* list : {&part.inputs, &part.targets, &part.weights})
+    for (auto& type : *list)
+      if (type) type.shape = type.shape.with(0, rows);
+  return part;
+}
+
+}  // namespace
+
+void StepRunner::prepare_parts(const BatchTypes& types, std::int64_t parts) {
+  const std::int64_t share = rows_of_a_part(types, parts);
+  for (const std::int64_t rows : {std::min(share, types.rows), types.rows % share}) {
+    if (rows == 0) continue;
+    (void)core_.count_plan(part_of(types, rows));
+    (void)core_.train_plan(part_of(types, rows));
+  }
+}
+
 RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts,
                                 std::int64_t first_row) {
   Runner& runner = core_.ready();
-  const std::int64_t share = (types.rows + parts - 1) / parts;
-  auto part_of = [&](std::int64_t begin, std::int64_t end, BatchTypes& part, std::map<std::string, Tensor>& fed) {
-    part = types;
-    part.rows = end - begin;
-    part.step_rows = types.rows;
-    for (auto* list : {&part.inputs, &part.targets, &part.weights})
-      for (auto& type : *list)
-        if (type) type.shape = type.shape.with(0, part.rows);
+  const std::int64_t share = rows_of_a_part(types, parts);
+  auto take = [&](std::int64_t begin, std::int64_t end, BatchTypes& part, std::map<std::string, Tensor>& fed) {
+    part = part_of(types, end - begin);
     for (auto& [name, tensor] : feeds) fed[name] = tensor.rows(begin, end);
   };
   std::map<std::string, double> counts;
@@ -261,7 +304,7 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
   std::map<std::string, Tensor> fed;
   RunResult result;
   for (std::int64_t begin = 0; begin < types.rows; begin += share) {
-    part_of(begin, std::min(types.rows, begin + share), part, fed);
+    take(begin, std::min(types.rows, begin + share), part, fed);
     auto& plan = core_.count_plan(part);
     result = core_.run(plan, fed, first_row + begin, begin);
     if (result.status != Status::ok) return result;
@@ -271,9 +314,11 @@ RunResult StepRunner::run_parts(const BatchTypes& types, const std::map<std::str
       count_types[name] = count.dtype();
     }
   }
+  for (auto& [_, count] : counts)
+    if (count == 0) count = 1;  // nothing counted: the loss is 0, not 0 / 0
   StepPlans* last = nullptr;
   for (std::int64_t begin = 0; begin < types.rows; begin += share) {
-    part_of(begin, std::min(types.rows, begin + share), part, fed);
+    take(begin, std::min(types.rows, begin + share), part, fed);
     for (auto& [name, count] : counts)
       fed[name] = Tensor::from_doubles({{}, count_types[name]}, std::span<const double>(&count, 1));
     last = &core_.train_plan(part);

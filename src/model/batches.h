@@ -56,7 +56,7 @@ class Batches {
   std::shared_ptr<const Reader> reader_;
   BatchesOptions options_;
   std::vector<Place> places_;
-  std::vector<std::size_t> weight_outputs_;  // outputs that class weights apply to
+  std::vector<std::size_t> target_outputs_;  // outputs that a loss or a metric looks at
   std::size_t label_field_ = 0;
   Loader loader_;
   Batch batch_;
@@ -67,6 +67,8 @@ class Batches {
 class StepRunner {
  public:
   explicit StepRunner(Model::Core& core) : core_(core) {}
+  // Makes the plans that run_parts() will need for such a batch.
+  void prepare_parts(const BatchTypes& types, std::int64_t parts);
   RunResult run(StepPlans& plans, const std::map<std::string, Tensor>& feeds, std::int64_t first_row);
   // The rows in `parts` parts with one update; equal to one step of all rows.
   RunResult run_parts(const BatchTypes& types, const std::map<std::string, Tensor>& feeds, std::int64_t parts,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // compile(): losses, metrics and weights matched to outputs; and what can be said of the targets before the first step.
+#include <algorithm>
+
 #include "base/text.h"
 #include "model/core.h"
 
@@ -93,14 +95,14 @@ void Model::compile(CompileSettings settings) {
     add_metrics(compiled, topology, list, output_index(topology, name, "output_metrics"), false);
   for (std::size_t i = 0; i < outputs; ++i)
     if (compiled.losses[i]) add_metrics(compiled, topology, settings.weighted_metrics, i, true);
+  std::vector<std::string> frozen_weights;
   for (auto& name : settings.freeze) {
-    std::vector<std::string> known;
-    for (auto& call : topology.calls) known.push_back(call.name);
-    const std::string first = name.substr(0, name.find('/'));
-    if (std::find(known.begin(), known.end(), first) == known.end()) {
-      const std::string near = closest(first, known);
-      throw Error(cat("model '", topology.name, "': freeze names '", name, "', but there is no layer '", first, "'",
-                      near.empty() ? "" : cat("; did you mean '", near, "'?")));
+    try {
+      const auto [layer, rest] = layer_named(topology, name);
+      if (rest.empty()) collect_layers(layer, compiled.frozen);
+      else frozen_weights.push_back(name);
+    } catch (const Error& error) {
+      throw Error(cat("model '", topology.name, "': freeze names '", name, "', but ", error.what()));
     }
   }
   // A different precision may keep weights in another dtype: only then are they made anew.
@@ -116,14 +118,22 @@ void Model::compile(CompileSettings settings) {
   core.predict_plans.clear();
   core.count_plans.clear();
   core.runner.reset();
+  core.store.leave();
   // A new optimizer starts from nothing, as in Keras.
   std::vector<std::string> old;
   for (auto& [path, _] : core.store.variables())
     if (path.starts_with("optimizer/") || path.starts_with("metric/") || path.starts_with("sum/") ||
-        path == names::step || path == "strata/skipped")
+        path == names::step || path == "strata/skipped" || path == "strata/window")
       old.push_back(path);
   for (auto& path : old) core.store.remove(path);
   build(core.seed);
+  for (auto& name : frozen_weights)
+    if (std::none_of(core.state_order.begin(), core.state_order.end(),
+                     [&](auto& path) { return frozen(path, std::span<const std::string>(&name, 1)); })) {
+      core.compiled = false;
+      throw Error(cat("model '", topology.name, "': freeze names '", name, "', but there is no such weight",
+                      did_you_mean(name, core.state_order)));
+    }
 }
 
 void Model::Core::bind(const BatchTypes& types) {

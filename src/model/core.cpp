@@ -2,6 +2,7 @@
 // Models as handles: building, weights by path, states shared between models.
 #include "model/core.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/text.h"
@@ -54,7 +55,7 @@ void Model::Core::adopt(const Trace& trace) {
     if (auto variable = store.find(path)) {
       if (variable->type != declaration.type)
         throw Error(
-            cat(topology->name, " / ", path, ": is ", variable->type, ", but now ", declaration.type, " is asked for"));
+            cat(subject(), ": ", path, " is ", variable->type, ", but now ", declaration.type, " is asked for"));
       continue;
     }
     if (declaration.owner)
@@ -76,10 +77,16 @@ void Model::Core::adopt(const Trace& trace) {
   }
 }
 
+std::string Model::Core::subject() const { return topology ? cat("model '", topology->name, "'") : "program"; }
+
 void Model::Core::need_compiled(const char* what) const {
   if (!compiled)
-    throw Error(
-        cat("model '", topology->name, "': ", what, "() needs compile() first: it binds the optimizer and the loss"));
+    throw Error(cat(subject(), ": ", what, "() needs compile() first: it binds the optimizer and the loss"));
+}
+
+bool Model::Core::wants_target(std::size_t output) const {
+  return compiled && (binding.losses[output] || std::any_of(binding.metrics.begin(), binding.metrics.end(),
+                                                            [&](auto& bound) { return bound.output == output; }));
 }
 
 Model::Model(Symbols inputs, Symbols outputs, std::string name) : core_(std::make_shared<Core>()) {
@@ -90,10 +97,9 @@ Model::Model(Symbols inputs, Symbols outputs, std::string name) : core_(std::mak
   core_->as_layer = Layer(Nested{core_->topology}, {.name = core_->topology->name});
 }
 
-Model::Model(std::map<std::string, Symbol> inputs, std::map<std::string, Symbol> outputs, std::string name)
-    : core_(std::make_shared<Core>()) {
-  core_->topology =
-      make_topology({inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, std::move(name), false);
+Model::Model(NamedSymbols inputs, NamedSymbols outputs, std::string name) : core_(std::make_shared<Core>()) {
+  core_->topology = make_topology({inputs.symbols.begin(), inputs.symbols.end()},
+                                  {outputs.symbols.begin(), outputs.symbols.end()}, std::move(name), false);
   core_->as_layer = Layer(Nested{core_->topology}, {.name = core_->topology->name});
 }
 

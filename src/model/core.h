@@ -15,7 +15,7 @@
 namespace strata {
 
 struct Model::Core {
-  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const Topology> topology;        // null for a Program
   Layer as_layer;                                  // the model as a layer of others: one identity
   std::map<std::string, StateDeclaration> states;  // of the layers, by path
   std::vector<std::string> state_order;            // as they were first asked for
@@ -32,7 +32,9 @@ struct Model::Core {
   std::map<std::string, StepPlans> train_plans;  // by what the batch looks like
   std::map<std::string, Compilation> evaluate_plans, predict_plans, count_plans;
 
+  std::string subject() const;  // of messages: "model 'net'"
   void need_compiled(const char* what) const;
+  bool wants_target(std::size_t output) const;  // whether a loss or a metric looks at it
   // Declares the states of one trace: new ones get their first value, from their initializer or another model's layer.
   void adopt(const Trace& trace);
   Runner& ready();  // places the store, makes the runner

@@ -22,6 +22,7 @@ std::string key_of(const BatchTypes& types) {
 
 // The first label that is no class, if there is one: a check is a bit and does not know.
 std::string wrong_label(const Model::Core& core, const std::map<std::string, Tensor>& feeds, std::int64_t part_row) {
+  if (!core.topology) return "";
   const Topology& topology = *core.topology;
   for (std::size_t i = 0; i < core.binding.losses.size(); ++i) {
     const auto fed = feeds.find(target_feed(topology, i));
@@ -43,6 +44,10 @@ std::string wrong_label(const Model::Core& core, const std::map<std::string, Ten
                    topology.outputs.size() > 1 ? cat(", for output '", topology.output_names[i], "'") : "");
   }
   return "";
+}
+
+void check_positive(const char* what, std::int64_t value) {
+  if (value < 1) throw Error(cat(what, " must be at least 1, got ", value));
 }
 
 std::vector<std::string> messages_of(const Trace& trace) {
@@ -149,15 +154,18 @@ RunResult Model::Core::run(Compilation& compilation, const std::map<std::string,
   store.write(names::faults, Tensor(Type{{}, DType::int64}));
   for (std::size_t k = 0; k < compilation.checks.size(); ++k)
     if (bits >> std::min<std::size_t>(k, 52) & 1)
-      throw Error(cat("model '", topology->name, "': ", compilation.checks[k], wrong_label(*this, feeds, part_row),
+      throw Error(cat(subject(), ": ", compilation.checks[k], wrong_label(*this, feeds, part_row),
                       compilation.learns ? "; nothing was learnt from this batch" : ""));
   return result;
 }
 
 Figures Model::evaluate(const Dataset& data, const EvaluateOptions& options) {
   core_->need_compiled("evaluate");
-  core_->reset_metrics();
+  check_positive("evaluate: batch_size", options.batch_size);
+  if (options.steps) check_positive("evaluate: steps", *options.steps);
   Batches batches(*core_, data->open(), {.batch_size = options.batch_size, .targets = true});
+  if (batches.row_count() == 0) throw Error(cat(core_->subject(), ": there are no rows to evaluate on"));
+  core_->reset_metrics();
   batches.start(0);
   for (std::int64_t done = 0; (!options.steps || done < *options.steps) && batches.next(); ++done) {
     auto& plan = core_->evaluate_plan(batches.types());
@@ -172,14 +180,14 @@ Figures Model::evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions&
 }
 
 std::vector<Tensor> Model::predict(const Dataset& data, const PredictOptions& options) {
+  check_positive("predict: batch_size", options.batch_size);
   build();
   auto reader = data->open();
   const std::int64_t rows = reader->size();
+  if (rows == 0) throw Error(cat(core_->subject(), ": there are no rows to predict from"));
   std::vector<Tensor> results;
   // The last batch is filled up with rows already seen, so that one plan serves.
-  Batches batches(
-      *core_, reader,
-      {.batch_size = std::min(options.batch_size, std::max<std::int64_t>(rows, 1)), .targets = false, .fill = true});
+  Batches batches(*core_, reader, {.batch_size = std::min(options.batch_size, rows), .targets = false, .fill = true});
   batches.start(0);
   std::int64_t done = 0;
   while (batches.next()) {

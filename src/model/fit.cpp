@@ -45,10 +45,12 @@ class Fitting final : public Training {
     return Direction::unknown;
   }
   void stop(const std::string& reason) override { stop_ = reason.empty() ? "stopped" : reason; }
-  double value(const std::string& path) const override { return core_.store.read(checked(path)).to_doubles()[0]; }
+  double value(const std::string& path) const override {
+    one_number(path, "read");
+    return core_.store.read(path).to_doubles()[0];
+  }
   void set(const std::string& path, double value) override {
-    const Type& type = core_.store.find(checked(path))->type;
-    if (type.size() != 1) throw Error(cat("state '", path, "' is ", type, "; only single numbers can be set"));
+    const Type& type = one_number(path, "set");
     core_.store.write(path, Tensor::from_doubles(type, std::span<const double>(&value, 1)));
   }
   std::map<std::string, Tensor> weights() const override {
@@ -65,6 +67,11 @@ class Fitting final : public Training {
   History run(const Dataset& train);
 
  private:
+  const Type& one_number(const std::string& path, const char* done) const {
+    const Type& type = core_.store.find(checked(path))->type;
+    if (type.size() != 1) throw Error(cat("state '", path, "' is ", type, "; only single numbers can be ", done));
+    return type;
+  }
   const std::string& checked(const std::string& path) const {
     if (path == "optimizer/learning_rate" && core_.binding.optimizer->learning_rate().scheduled())
       throw Error(cat("optimizer/learning_rate follows the schedule ",
@@ -166,9 +173,10 @@ History Fitting::run(const Dataset& train) {
   steps_ = options_.steps_per_epoch ? *options_.steps_per_epoch : batches.count();
   // Every plan of the run is made before the first step: what is wrong with shapes or memory is said now.
   const std::int64_t batch = std::min(options_.batch_size, trained_rows), tail = trained_rows % batch;
-  if (options_.micro_batches <= 1) {
-    (void)core_.train_plan(batches.types_of(batch));
-    if (tail) (void)core_.train_plan(batches.types_of(tail));
+  for (const std::int64_t size : {batch, tail}) {
+    if (size == 0) continue;
+    if (options_.micro_batches > 1) StepRunner(core_).prepare_parts(batches.types_of(size), options_.micro_batches);
+    else (void)core_.train_plan(batches.types_of(size));
   }
   if (validation) {
     (void)core_.evaluate_plan(validation->types_of(std::min(validation_size, validation->row_count())));

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Custom loops: any traced function over models, compiled like fit's own step.
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
 #include "model/core.h"
 
 namespace strata {
@@ -20,12 +24,24 @@ Program::Program(std::vector<Model> models, std::map<std::string, Type> inputs, 
   core_->trace = std::move(trace);
   core_->precision = precision_named(precision);
   for (auto& model : core_->models) model.build();
-  core_->states.topology =
-      core_->models.empty() ? std::make_shared<const Topology>() : core_->models[0].core().topology;
 }
 
 std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& inputs) {
   auto& core = *core_;
+  std::vector<std::string> known;
+  for (auto& [name, _] : core.inputs) known.push_back(name);
+  for (auto& [name, tensor] : inputs) {
+    const auto input = core.inputs.find(name);
+    if (input == core.inputs.end()) {
+      const std::string near = did_you_mean(name, known);
+      throw Error(cat("program: it takes no '", name, "'", near.empty() ? cat("; it takes ", listed(known)) : near));
+    }
+    if (!tensor || tensor.type() != input->second)
+      throw Error(cat("program: '", name, "' is ", tensor ? to_text(tensor.type()) : "no array",
+                      ", but it was made for ", input->second));
+  }
+  for (auto& [name, type] : core.inputs)
+    if (!inputs.count(name)) throw Error(cat("program: it takes '", name, "' (", type, "), which was not given"));
   if (!core.compilation) {
     Graph graph;
     strata::Trace trace;
@@ -42,9 +58,10 @@ std::map<std::string, Tensor> Program::run(const std::map<std::string, Tensor>& 
     core.states.adopt(trace);
     core.states.strategy =
         StrategyScope::current() ? *StrategyScope::current() : parts<Strategy>().make("DefaultStrategy");
-    core.compilation = std::make_unique<Compilation>(core.states.ready().compile(graph, "program", trace.rows));
-    for (auto& [_, message] : trace.checks) core.compilation->checks.push_back(message);
-    core.compilation->learns = true;
+    auto made = std::make_unique<Compilation>(core.states.ready().compile(graph, "program", trace.rows));
+    for (auto& [_, message] : trace.checks) made->checks.push_back(message);
+    made->learns = true;
+    core.compilation = std::move(made);
   }
   Runner& runner = core.states.ready();
   const RunResult result = core.states.run(*core.compilation, inputs);
@@ -66,16 +83,30 @@ Values call_model(Scope& scope, const Model& model, std::span<const Value> input
 std::vector<std::pair<std::string, Value>> trainable_weights(Scope& scope, const Model& model,
                                                              const std::vector<std::string>& freeze) {
   auto& trace = scope.trace();
-  auto home = trace.homes.find(Layer(model).identity());
-  if (home == trace.homes.end())
+  if (!trace.homes.count(Layer(model).identity()))
     throw Error(cat("model '", model.name(), "' has no weights here before call_model() has called it"));
+  // A layer's states lie where it was first called, which another model may have done.
+  const auto homes = [&](const Layer& layer) {
+    std::set<const void*> layers;
+    collect_layers(layer, layers);
+    std::vector<std::string> paths;
+    for (auto& [identity, path] : trace.homes)
+      if (layers.contains(identity)) paths.push_back(path);
+    return paths;
+  };
+  std::vector<std::string> frozen_paths;
+  for (auto& name : freeze) {
+    const auto [layer, rest] = layer_named(*model.core().topology, name);
+    const auto home = trace.homes.find(layer.identity());
+    if (!rest.empty() && home != trace.homes.end()) frozen_paths.push_back(home->second + "/" + rest);
+    else if (rest.empty()) std::ranges::copy(homes(layer), std::back_inserter(frozen_paths));
+  }
+  const std::vector<std::string> own = homes(Layer(model));
   std::vector<std::pair<std::string, Value>> weights;
   for (auto& path : trace.order) {
     auto& declaration = trace.states.at(path);
-    if (!declaration.trainable || !path.starts_with(home->second + "/") ||
-        frozen(path.substr(home->second.size() + 1), freeze))
-      continue;
-    weights.emplace_back(path, scope.graph().state(path, declaration.type));
+    if (declaration.trainable && frozen(path, own) && !frozen(path, frozen_paths))
+      weights.emplace_back(path, scope.graph().state(path, declaration.type));
   }
   return weights;
 }

@@ -23,7 +23,7 @@ std::string metric_state(const std::string& metric, std::size_t statistic) {
   return cat("metric/", metric, "/", statistic);
 }
 
-bool frozen(const std::string& path, const std::vector<std::string>& freeze) {
+bool frozen(const std::string& path, std::span<const std::string> freeze) {
   for (auto& name : freeze)
     if (path.compare(0, name.size(), name) == 0 && (path.size() == name.size() || path[name.size()] == '/'))
       return true;
@@ -93,7 +93,8 @@ class GraphBuilder {
         const Graph::Labelled label(graph, "loss/" + topology.output_names[i]);
         Reduced reduced = reduce_loss(root, *compiled.losses[i], outputs[i], y, w, root.mask(outputs[i]));
         Value denominator = reduced.denominator;
-        if (types.step_rows) denominator = graph.input(count_feed(topology, i), {{}, denominator.dtype()});
+        if (types.step_rows && reduced.count)
+          denominator = graph.input(count_feed(topology, i), {{}, denominator.dtype()});
         Value value = cast(reduced.numerator / denominator, dtype);
         if (compiled.loss_weights[i] != 1) value = value * compiled.loss_weights[i];
         total = total + value;
@@ -134,18 +135,23 @@ class GraphBuilder {
     Value sum = full(graph, 0, {}, dtype);
     for (auto& path : trace.order) {
       auto& declaration = trace.states.at(path);
-      if (!declaration.regularizer || !declaration.trainable || frozen(path, compiled.freeze)) continue;
+      if (!declaration.regularizer || !learns(declaration, compiled)) continue;
       const Graph::Labelled label(graph, path);
       sum = sum + cast((*declaration.regularizer)->of(graph.state(path, declaration.type)), dtype);
     }
     return sum;
   }
 
+  // Frozen layers have no trainable weights in this trace; a weight may also be frozen by its own path.
+  static bool learns(const StateDeclaration& declaration, const Compiled& compiled) {
+    return declaration.trainable && !frozen(declaration.path, compiled.freeze);
+  }
+
   std::vector<Trained> trainable(const Compiled& compiled) {
     std::vector<Trained> weights;
     for (auto& path : trace.order) {
       auto& declaration = trace.states.at(path);
-      if (!declaration.trainable || frozen(path, compiled.freeze)) continue;
+      if (!learns(declaration, compiled)) continue;
       Trained trained;
       trained.weight = graph.state(path, declaration.type);
       trained.path = path;
@@ -217,6 +223,7 @@ Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes
   Built built;
   const bool accumulates = compiled.accumulation > 1 || types.step_rows;
   built.step.joined = !accumulates;
+  built.trace.frozen = compiled.frozen;
   GraphBuilder micro(built.step.micro, built.trace, topology, compiled.precision, types, true);
   micro.forward();
   Value total = micro.losses(compiled);
@@ -260,19 +267,21 @@ Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes
 
 Built build_counts(const Topology& topology, const Compiled& compiled, const BatchTypes& types) {
   Built built;
+  built.trace.frozen = compiled.frozen;
   GraphBuilder builder(built.step.micro, built.trace, topology, compiled.precision, types, true);
   builder.forward();
   for (std::size_t i = 0; i < builder.outputs.size(); ++i) {
     if (!compiled.losses[i]) continue;
     Reduced reduced = reduce_loss(builder.root, *compiled.losses[i], builder.outputs[i], builder.target(i),
                                   builder.sample_weight(i), builder.root.mask(builder.outputs[i]));
-    built.step.micro.output(count_feed(topology, i), reduced.denominator);
+    if (reduced.count) built.step.micro.output(count_feed(topology, i), reduced.count);
   }
   return built;
 }
 
 Built build_evaluate(const Topology& topology, Compiled& compiled, const BatchTypes& types) {
   Built built;
+  built.trace.frozen = compiled.frozen;
   GraphBuilder builder(built.step.micro, built.trace, topology, compiled.precision, types, false);
   builder.forward();
   Value total = builder.losses(compiled);

@@ -3,6 +3,8 @@
 // batch; what a replica runs is the partition pass's.
 #pragma once
 
+#include <set>
+
 #include "model/topology.h"
 #include "strata/model.h"
 #include "strata/precision.h"
@@ -28,6 +30,7 @@ struct Compiled {
   Precision precision;
   bool loss_scaling = false;
   std::vector<std::string> freeze;
+  std::set<const void*> frozen;  // the layers that `freeze` names, and those within them
   bool fast_math = true;
   std::int64_t accumulation = 1;  // gradient_accumulation_steps
 };
@@ -61,7 +64,7 @@ Built build_counts(const Topology& topology, const Compiled& compiled, const Bat
 Built build_evaluate(const Topology& topology, Compiled& compiled, const BatchTypes& types);
 Built build_predict(const Topology& topology, const Precision& precision, const BatchTypes& types);
 
-// Whether a layer at `path` is frozen by name.
-bool frozen(const std::string& path, const std::vector<std::string>& freeze);
+// Whether a state at `path` is frozen by name.
+bool frozen(const std::string& path, std::span<const std::string> freeze);
 
 }  // namespace strata

@@ -52,7 +52,8 @@ Values call_layer(Scope& scope, const Layer& layer, std::span<const Value> input
   const std::string path = trace.homes.emplace(layer.identity(), here).first->second;
   Precision precision = common.dtype.empty() ? scope.precision() : precision_named(common.dtype);
   if (schema.compute_dtype && precision.compute != DType::float64) precision.compute = *schema.compute_dtype;
-  Scope own(trace, path, precision, scope.trainable() && common.trainable, layer.identity(), path);
+  Scope own(trace, path, precision, scope.trainable() && common.trainable && !trace.frozen.contains(layer.identity()),
+            layer.identity(), path);
   const Graph::Labelled label(scope.graph(), path);
   Values cast_inputs;
   for (const Value& input : inputs) {

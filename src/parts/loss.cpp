@@ -80,6 +80,7 @@ Reduced reduce_loss(Scope& scope, const Loss& loss, Value predicted, Value targe
   } else {
     reduced.denominator = valid_number ? sum(valid_number) : full(graph, size, {}, dtype);
   }
+  if (reduction != "sum" && reduction != "none") reduced.count = reduced.denominator;
   if (valid || reduction == "mean_with_sample_weight") {
     // Nothing counted: the loss is 0, not 0 / 0.
     Value none = equal(reduced.denominator, full_like(reduced.denominator, 0));
