@@ -9,9 +9,21 @@
 namespace strata::metrics {
 
 inline Value as_number(Value condition) { return cast(condition, DType::float32); }
-inline Value labels_of(Value target, const Shape& rows) {
+// The target as one class number for each prediction, of which the last axis is the classes.
+inline Value labels_of(Value predicted, Value target, const std::string& name) {
+  const Shape rows = predicted.shape().without(-1);
+  if (!(target.shape() == rows) && !(target.shape() == rows.append(1)))
+    throw Error(cat(name, " needs one class number for each prediction\n    predicted  ", predicted.shape(),
+                    "\n    target     ", target.shape(), "\n  for one-hot targets take ", name.substr(6)));
   if (!is_integer(target.dtype())) target = cast(target, DType::int32);
   return reshape(target, rows);
+}
+// The class that a one-hot target stands for.
+inline Value hot_of(Value predicted, Value target, const std::string& name) {
+  if (!(target.shape() == predicted.shape()))
+    throw Error(cat(name, " needs a target shaped as the prediction\n    predicted  ", predicted.shape(),
+                    "\n    target     ", target.shape(), "\n  for class numbers take Sparse", name));
+  return argmax(cast(target, DType::float32));
 }
 
 struct Accuracy {
@@ -53,7 +65,7 @@ struct CategoricalAccuracy {
     });
   }
   Value of(Scope&, Value predicted, Value target) const {
-    return as_number(equal(argmax(predicted), argmax(cast(target, DType::float32))));
+    return as_number(equal(argmax(predicted), hot_of(predicted, target, "CategoricalAccuracy")));
   }
 };
 
@@ -65,8 +77,8 @@ struct SparseCategoricalAccuracy {
         .example(+[] { return SparseCategoricalAccuracy{}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
-    Value best = argmax(predicted);
-    return as_number(equal(best, cast(labels_of(target, best.shape()), DType::int32)));
+    const Value labels = labels_of(predicted, target, "SparseCategoricalAccuracy");
+    return as_number(equal(argmax(predicted), cast(labels, DType::int32)));
   }
 };
 
@@ -88,7 +100,7 @@ struct TopKCategoricalAccuracy {
         .example(+[] { return TopKCategoricalAccuracy{.k = 2}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
-    return in_top(predicted, argmax(cast(target, DType::float32)), k);
+    return in_top(predicted, hot_of(predicted, target, "TopKCategoricalAccuracy"), k);
   }
 };
 
@@ -103,7 +115,7 @@ struct SparseTopKCategoricalAccuracy {
         .example(+[] { return SparseTopKCategoricalAccuracy{.k = 2}; });
   }
   Value of(Scope&, Value predicted, Value target) const {
-    return in_top(predicted, labels_of(target, predicted.shape().without(-1)), k);
+    return in_top(predicted, labels_of(predicted, target, "SparseTopKCategoricalAccuracy"), k);
   }
 };
 
