@@ -23,6 +23,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 // Four digits after the point, as Keras; in powers of ten where they would say nothing.
 std::string four_digits(double value) {
+  if (std::isnan(value)) return "nan";  // printf would show its sign
   char text[32];
   const bool plain = value == 0 || (std::abs(value) >= 1e-3 && std::abs(value) < 1e4);
   std::snprintf(text, sizeof text, plain ? "%.4f" : "%.3e", value);
