@@ -121,6 +121,22 @@ TEST_CASE("parts with more steps under a mask than others weigh as their steps, 
        trained(model(), settings(SGD{.learning_rate = 0.5}), data, options));
 }
 
+TEST_CASE("a part of which nothing counts adds nothing, and a step of which nothing counts learns nothing") {
+  const CompileSettings compiled{.optimizer = SGD{.learning_rate = 0.5},
+                                 .loss = losses::SparseCategoricalCrossentropy{.from_logits = true, .ignore_class = 0},
+                                 .precision = "float64"};
+  const auto model = [] { return Sequential({4}, {Dense{.units = 3}}); };
+  const FitOptions options{.batch_size = 6, .epochs = 2, .shuffle = false};
+  FitOptions in_parts = options;
+  in_parts.micro_batches = 3;
+  for (const auto& labels : {std::vector<std::int32_t>{0, 0, 1, 2, 0, 2}, {0, 0, 0, 0, 0, 0}}) {
+    const Dataset data = Arrays{.x = {numbers({6, 4}, 1)}, .y = {Tensor({6}, labels)}};
+    const Outcome whole = trained(model(), compiled, data, options);
+    same(trained(model(), compiled, data, in_parts), whole);
+    for (const double loss : whole.history["loss"]) CHECK((loss > 0) == (labels[2] > 0));
+  }
+}
+
 TEST_CASE("two outputs, each with its own count, add up over the parts of a step") {
   const Symbol x = input({4}, "x");
   const auto model = [&] {

@@ -205,6 +205,17 @@ TEST_CASE("a clone shares nothing: of a layer, of a model, of models within") {
   CHECK(off(two.weight("dense/bias"), numbers({2}, 5, 0, 0)) == 0);
   CHECK(two.weights()[0].path == "dense/kernel");  // the name stays
 
+  // An argument may have weights of its own.
+  const Layer slopes = named("slopes", Dense{.units = 2, .activation = Layer(PReLU{})});
+  Sequential three({3}, {slopes}), four({3}, {slopes.clone()});
+  for (Sequential* model : {&three, &four}) model->build();
+  REQUIRE(three.weights().size() == 3);
+  for (const auto& entry : three.weights()) {
+    const Tensor before = four.weight(entry.path);
+    three.set_weight(entry.path, numbers(entry.type.shape, 8));
+    CHECK_MESSAGE(same_bits(four.weight(entry.path), before), entry.path);
+  }
+
   Sequential inner({3}, {named("a", Dense{.units = 3})}, "inner");
   Sequential original({3}, {inner, named("b", Dense{.units = 2})}, "original");
   Sequential copy({3}, {Layer(original).clone()}, "copy");
