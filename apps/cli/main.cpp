@@ -7,7 +7,9 @@
 #include "flags.h"
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
+#include "strata/checkpoint.h"
 
 namespace {
 
@@ -42,11 +44,15 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   using namespace strata;
   const auto say = [](const char* what) { std::cerr << coloured("error: ", Colour::red, 2) << what << "\n"; };
+  ignore_file_size_signal();  // such a write fails instead, and is said
   try {
     return run({argv + 1, argv + argc});
   } catch (const UsageError& error) {
     say(error.what());
     return 2;
+  } catch (const Stopped& stopped) {
+    note(stopped.what());
+    return 85;
   } catch (const RunFailed& error) {
     say(error.what());
     return 3;

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "model/batches.h"
+#include "model/fitting.h"
 #include "model/run_file.h"
 #include "schema/reference.h"
 #include "schema/yaml.h"
@@ -64,17 +64,32 @@ void load(const RunFile& file, const std::string& weights) {
 
 int Train::run(std::ostream& out) const {
   const auto begin = std::chrono::steady_clock::now();
+  if (fresh && !resume.empty()) throw Error("train: --fresh and --resume exclude each other");
   RunFile file = read_run_file(run_file, set);
   file.open_data();
   FitOptions options = file.fit_options();
+  if (fresh) options.checkpoint.resume = "never";
+  if (!resume.empty()) options.checkpoint.resume = resume;
+  options.checkpoint.allow = allow;
   make_dirs(file.directory());
-  AtomicFile resolved(file.directory() + "/config.yaml");
-  resolved.write(write_yaml(file.config, true));
-  resolved.commit();
+  // Nothing is touched in a directory where another process trains.
+  auto lock = std::make_unique<RunLock>(file.directory());
   const bool logged = std::any_of(options.callbacks.begin(), options.callbacks.end(),
                                   [](const Callback& c) { return c.get_if<callbacks::CSVLogger>() != nullptr; });
   if (!logged) options.callbacks.push_back(callbacks::CSVLogger{});
-  const History history = file.model->fit(file.rows("train"), options);
+  if (replay_step > 0) {
+    std::erase_if(options.callbacks, [](const Callback& c) {  // those that write
+      return c.get_if<callbacks::CSVLogger>() || c.get_if<callbacks::ModelCheckpoint>() ||
+             c.get_if<callbacks::BackupAndRestore>();
+    });
+    (void)fit_model(*file.model, file.rows("train"), options, lock.get(), replay_step);
+    throw Error(cat("train: the run ends before step ", replay_step));
+  }
+  // Written once the run is known to fit the checkpoint it goes on from.
+  options.callbacks.push_back(callbacks::LambdaCallback{.on_fit_begin = [&](Training&) {
+    write_file(file.directory() + "/config.yaml", write_yaml(file.config, true));
+  }});
+  const History history = fit_model(*file.model, file.rows("train"), options, lock.get());
   file.model->save_weights(file.weights_file());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size()), "epoch"), " in ",

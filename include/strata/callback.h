@@ -45,6 +45,11 @@ class Training {
   virtual void restore(const std::map<std::string, Tensor>& weights) = 0;
   virtual const std::string& directory() const = 0;  // of the run; "" when there is none
   virtual const History& history() const = 0;
+  // Whether the run goes on from a checkpoint: then what the callback `.keeps` is as it was, and an epoch that had begun
+  // is not begun again.
+  virtual bool resumed() const { return false; }
+  // Writes the model's weights, or all that going on needs, at the next step edge. A failure is a warning.
+  virtual void save(const std::string& file, bool weights_only);
 };
 
 struct CallbackKind {

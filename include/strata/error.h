@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace strata {
 
@@ -52,7 +53,7 @@ class Piece {
   Piece(double value) : text_(to_text(value)) {}
   Piece(float value) : text_(to_text(static_cast<double>(value))) {}
   template <class T>
-    requires requires(const T& value) {
+    requires(!std::is_pointer_v<T>) && requires(const T& value) {
       { to_text(value) } -> std::same_as<std::string>;
     }
   Piece(const T& value) : text_(to_text(value)) {}

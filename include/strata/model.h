@@ -7,6 +7,7 @@
 #include <iosfwd>
 
 #include "strata/callback.h"
+#include "strata/checkpoint.h"
 #include "strata/dataset.h"
 #include "strata/layer.h"
 #include "strata/metric.h"
@@ -96,7 +97,8 @@ struct FitOptions {
   std::int64_t validation_freq = 1;
   std::int64_t seed = 0;           // of shuffling, dropout and everything random
   std::int64_t micro_batches = 1;  // a step's rows in this many parts, gradients summed
-  std::string directory = {};      // of the run: logs and weights; "" for none
+  std::string directory = {};      // of the run: logs and weights; "" for none, or the checkpoints'
+  CheckpointOptions checkpoint = {};
 };
 
 struct EvaluateOptions {
@@ -130,7 +132,8 @@ class Model {
   // names and targets that can be known without data.
   void compile(CompileSettings settings);
 
-  // Trains. Error: the input is wrong. RunFailed: the run is.
+  // Trains, or goes on where a stopped run's checkpoint left off. Error: the input is wrong. RunFailed: the run is.
+  // Stopped: a signal came, and a checkpoint holds what was learnt.
   History fit(const Dataset& train, const FitOptions& options = {});
   History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {});
   Figures evaluate(const Dataset& data, const EvaluateOptions& options = {});

@@ -2,7 +2,8 @@
 // Optimizers: graph code that says what a weight is after a step. A part here is a struct with a member `learning_rate`
 // (Rate) and
 //   Value update(Scope&, Value weight, Value gradient, Value rate) const     the new weight; slots are scope.state(…)
-// `scope.step()` counts the updates done before this one.
+// `scope.step()` counts the updates done before this one. A part with slots says how Keras's files order them:
+//   static SlotOrder slots()     groups; within one, weight by weight
 #pragma once
 
 #include "strata/part.h"
@@ -25,6 +26,8 @@ struct OptimizerCommon {
   static Schema schema();
 };
 
+using SlotOrder = std::vector<std::vector<std::string>>;
+
 struct OptimizerKind {
   static constexpr std::string_view word = "optimizer";
   using Common = OptimizerCommon;
@@ -39,6 +42,10 @@ struct OptimizerKind {
       if constexpr (requires { part.weight_decay; }) return part.weight_decay;
       else return {};
     }
+    SlotOrder slots() const override {
+      if constexpr (requires { T::slots(); }) return T::slots();
+      else return {};
+    }
     Value update(Scope& scope, Value weight, Value gradient, Value rate) const override {
       return part.update(scope, weight, gradient, rate);
     }
@@ -46,6 +53,7 @@ struct OptimizerKind {
   virtual ~OptimizerKind() = default;
   virtual const Rate& learning_rate() const = 0;
   virtual Optional<double> own_weight_decay() const = 0;  // AdamW's argument has its own default
+  virtual SlotOrder slots() const = 0;
   virtual Value update(Scope& scope, Value weight, Value gradient, Value rate) const = 0;
 };
 

@@ -20,6 +20,8 @@
 
 namespace strata {
 
+class Tensor;
+
 class Schema;
 
 // Collects mistakes so that a file's are reported all at once, sorted by place.
@@ -239,6 +241,9 @@ template <> struct FieldTypeOf<Doubles> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Shape> { static const FieldType& get(); };
 template <> struct FieldTypeOf<DType> { static const FieldType& get(); };
 template <> struct FieldTypeOf<Config> { static const FieldType& get(); };  // any value, kept as it stands
+
+// Arrays by path: only what a part `.keeps`. Config has no place for numbers by the million; checkpoints write them apart.
+template <> struct FieldTypeOf<std::map<std::string, Tensor>> { static const FieldType& get(); };
 
 // The untyped halves of the containers below.
 FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void* (*emplace)(void*),

@@ -112,6 +112,8 @@ namespace names {
 inline constexpr const char* seed = "strata/seed";            // int64 scalar
 inline constexpr const char* step = "strata/step";            // int64 scalar: optimizer updates
 inline constexpr const char* faults = "strata/faults";        // int64 scalar: bit k set when check k failed
+inline constexpr const char* window = "strata/window";        // int64 scalar: batches in the accumulation window
+inline constexpr const char* skipped = "strata/skipped";      // int64 scalar: updates passed over for their gradients
 inline constexpr const char* first_row = "strata/first_row";  // int64 scalar input: the global row of local row 0
 }  // namespace names
 

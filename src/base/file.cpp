@@ -163,6 +163,35 @@ void rename_file(const std::string& from, const std::string& to) {
   sync_folder(to);
 }
 
+void link_file(const std::string& from, const std::string& to) {
+  const std::string beside = cat(to, ".tmp.", ::getpid());
+  ::unlink(beside.c_str());
+  if (changing("link", beside, [&] { return ::link(from.c_str(), beside.c_str()); }) == 0) {
+    // Two names of one file: rename would leave both.
+    struct stat one = {}, other = {};
+    if (::stat(from.c_str(), &one) == 0 && ::stat(to.c_str(), &other) == 0 && one.st_ino == other.st_ino &&
+        one.st_dev == other.st_dev) {
+      ::unlink(beside.c_str());
+      return;
+    }
+    return rename_file(beside, to);
+  }
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK && errno != EXDEV)
+    unwritable(to, cat("cannot be linked to ", from), errno);
+  const Descriptor source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (source.number() < 0) unreadable(from, cat("cannot be read: ", reason(errno)));
+  AtomicFile copy(to);
+  std::vector<std::byte> piece(1 << 20);
+  for (;;) {
+    const ssize_t got = ::read(source.number(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) unreadable(from, cat("cannot be read: ", reason(errno)));
+    if (got == 0) break;
+    copy.write(std::span<const std::byte>(piece.data(), static_cast<std::size_t>(got)));
+  }
+  copy.commit();
+}
+
 std::uint64_t free_bytes(const std::string& path) {
   std::string place = path;
   struct statvfs status = {};

@@ -23,6 +23,8 @@ std::vector<std::string> list_dir(const std::string& path);           // names, 
 void make_dirs(const std::string& path);                              // and those above it; one that is there is fine
 void remove_file(const std::string& path);                            // one that is not there is fine
 void rename_file(const std::string& from, const std::string& to);     // replaces what is there, and syncs to's folder
+// `to` becomes a second name of the file, replacing what is there; a copy where the file system has no such names.
+void link_file(const std::string& from, const std::string& to);
 std::uint64_t free_bytes(const std::string& path);  // on the file system that holds it, or would; 0 if unknown
 std::string folder_of(const std::string& path);     // "a/b" -> "a", "b" -> ".", "/b" -> "/"
 
@@ -53,9 +55,8 @@ class AtomicFile {
   std::uint64_t size_ = 0;
 };
 
-// For tests: asked before each system call that changes a file (open write fsync rename unlink mkdir
-// flock), with the path; a
-// number other than 0 makes that call fail with it as errno. An empty function ends it.
+// For tests: asked before each system call that changes a file (open write fsync rename unlink mkdir link flock), with
+// the path; a number other than 0 makes that call fail with it as errno. An empty function ends it.
 using FileFault = std::function<int(std::string_view call, const std::string& path)>;
 void set_file_fault(FileFault fault);
 

@@ -16,7 +16,7 @@ std::string CSVLogger::path(const Training& t) const {
 
 void CSVLogger::on_fit_begin(Training& t) {
   const std::string file = path(t);
-  const bool goes_on = !columns.empty() && t.epoch() > 0;
+  const bool goes_on = t.resumed();
   columns.clear();
   std::vector<std::string> rows;
   if ((append || goes_on) && exists(file)) rows = lines(read_file(file));

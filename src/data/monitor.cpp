@@ -56,6 +56,14 @@ Optional<double> Monitor::read(const Training& training) const {
 
 namespace callbacks {
 
+void EarlyStopping::on_fit_begin(Training& t) {
+  if (t.resumed()) return;
+  best = 0;
+  best_epoch = -1;
+  wait = 0;
+  best_weights.clear();
+}
+
 void EarlyStopping::on_epoch_end(Training& t) {
   const Monitor watched{monitor, mode, min_delta};
   const auto value = watched.read(t);
@@ -79,11 +87,7 @@ void EarlyStopping::on_epoch_end(Training& t) {
 }
 
 void EarlyStopping::on_fit_end(Training& t) {
-  if (!restore_best_weights) return;
-  if (!best_weights.empty()) t.restore(best_weights);
-  else if (best_epoch >= 0)
-    warn(cat("EarlyStopping: the weights of the best epoch, ", best_epoch + 1,
-             ", were not kept over the stop; the last epoch's stay"));
+  if (restore_best_weights && !best_weights.empty()) t.restore(best_weights);
 }
 
 namespace {
@@ -93,8 +97,8 @@ constexpr const char* rate_path = "optimizer/learning_rate";
 }  // namespace
 
 void ReduceLROnPlateau::on_fit_begin(Training& t) {
-  (void)t.value(rate_path);            // a schedule refuses this now rather than after the first epoch
-  if (begun && t.epoch() > 0) return;  // going on
+  (void)t.value(rate_path);  // a schedule refuses this now rather than after the first epoch
+  if (t.resumed()) return;
   begun = false;
   wait = cooling = 0;
 }

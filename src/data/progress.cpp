@@ -59,6 +59,10 @@ std::string pace_text(const ProgressBar& bar, const Training& t, double time) {
 
 }  // namespace
 
+void ProgressBar::on_fit_begin(Training& t) {
+  if (t.resumed() && t.step() > 0) on_epoch_begin(t);  // its epoch had begun
+}
+
 void ProgressBar::on_epoch_begin(Training& t) {
   epoch_began = shown = now();
   first_step = t.step();

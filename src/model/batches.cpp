@@ -252,7 +252,7 @@ RunResult StepRunner::run(StepPlans& plans, const std::map<std::string, Tensor>&
   RunResult result = core_.run(plans.micro, feeds, first_row);
   if (result.status != Status::ok || plans.joined) return result;
   // The window's place is a state, so that a stop in the middle of one can go on.
-  const std::string window = "strata/window";
+  const std::string window = names::window;
   if (!core_.store.has(window)) core_.store.add(window, Tensor(Type{{}, DType::int64}), false);
   Tensor place = core_.store.read(window);
   auto& done = place.as<std::int64_t>()[0];

@@ -123,7 +123,7 @@ void Model::compile(CompileSettings settings) {
   std::vector<std::string> old;
   for (auto& [path, _] : core.store.variables())
     if (path.starts_with("optimizer/") || path.starts_with("metric/") || path.starts_with("sum/") ||
-        path == names::step || path == "strata/skipped" || path == "strata/window")
+        path == names::step || path == names::window || path == names::skipped)
       old.push_back(path);
   for (auto& path : old) core.store.remove(path);
   build(core.seed);

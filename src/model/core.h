@@ -53,6 +53,16 @@ struct Model::Core {
   void bind(const BatchTypes& types);  // settles "accuracy" and "crossentropy", checks the targets
 };
 
+// A step whose loss or gradients are no finite numbers; its states are as they were.
+class NotFinite : public RunFailed {
+ public:
+  using RunFailed::RunFailed;
+};
+// Runs the step again with every array watched, and says where the first of them came from: layer, array, rows. The
+// model's states stay as they are.
+std::string blame(Model::Core& core, const BatchTypes& types, const std::map<std::string, Tensor>& feeds,
+                  std::int64_t first_row = 0);
+
 // The first value of a state.
 Tensor initial_value(const StateDeclaration& declaration, std::int64_t seed);
 

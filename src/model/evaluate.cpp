@@ -75,7 +75,11 @@ StepPlans& Model::Core::train_plan(const BatchTypes& types) {
   plans.micro = run.compile(built.step.micro, cat("train ", types.rows), types.rows);
   plans.micro.checks = messages_of(built.trace);
   plans.micro.learns = true;
-  if (!plans.joined) plans.update = run.compile(built.step.update, "update", 0);
+  if (!plans.joined) {
+    plans.update = run.compile(built.step.update, "update", 0);
+    plans.update.checks = messages_of(built.update_trace);
+    plans.update.learns = true;
+  }
   return train_plans.emplace(key, std::move(plans)).first->second;
 }
 
@@ -153,9 +157,11 @@ RunResult Model::Core::run(Compilation& compilation, const std::map<std::string,
   if (!bits) return result;
   store.write(names::faults, Tensor(Type{{}, DType::int64}));
   for (std::size_t k = 0; k < compilation.checks.size(); ++k)
-    if (bits >> std::min<std::size_t>(k, 52) & 1)
+    if (bits >> std::min<std::size_t>(k, 52) & 1) {
+      if (compilation.checks[k] == not_finite) throw NotFinite(not_finite);
       throw Error(cat(subject(), ": ", compilation.checks[k], wrong_label(*this, feeds, part_row),
                       compilation.learns ? "; nothing was learnt from this batch" : ""));
+    }
   return result;
 }
 
@@ -220,8 +226,12 @@ Figures Model::train_on_batch(const std::vector<Tensor>& x, const std::vector<Te
   const Fed fed = feed_tensors(*core_, x, y, sample_weight);
   auto& plans = core_->train_plan(fed.types);
   core_->reset_metrics();
-  if (StepRunner(*core_).run(plans, fed.feeds, 0).status != Status::ok)
-    throw RunFailed(cat("model '", name(), "': a kernel failed"));
+  try {
+    if (StepRunner(*core_).run(plans, fed.feeds, 0).status != Status::ok)
+      throw RunFailed(cat("model '", name(), "': a kernel failed"));
+  } catch (const NotFinite&) {
+    throw RunFailed(cat("model '", name(), "': ", blame(*core_, fed.types, fed.feeds)));
+  }
   return core_->figures();
 }
 

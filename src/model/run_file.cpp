@@ -9,6 +9,7 @@
 #include "backends/backend.h"
 #include "base/text.h"
 #include "model/core.h"
+#include "model/saver.h"
 #include "schema/yaml.h"
 
 namespace strata {
@@ -23,6 +24,7 @@ Schema RunSection::schema() {
       .arg("data", &RunSection::data, "Training, validation and test data.")
       .arg("strategy", &RunSection::strategy, "On which devices.")
       .arg("fit", &RunSection::fit, "How long and in which batches.")
+      .arg("checkpoint", &RunSection::checkpoint, "When the run is saved and how it goes on; false: never.")
       .arg("callbacks", &RunSection::callbacks, "What happens beside training.")
       .arg("initial_weights", &RunSection::initial_weights, "A .weights.h5 file to begin with.");
 }
@@ -46,6 +48,24 @@ Schema DataSection::schema() {
       .arg("validation", &DataSection::validation,
            "A dataset, or {split: 0.1}: that part of the training data, from its end.")
       .arg("test", &DataSection::test, "Data for the last word, after training.");
+}
+
+Schema CheckpointSection::schema() {
+  return Schema("checkpoint", "When the run is saved, and how it goes on.")
+      .arg("every", &CheckpointSection::every,
+           "How often: 500 steps, 2 epochs, 10 min, or a list, whichever comes first; at each epoch's end when empty, "
+           "but "
+           "not so often that it takes over 3 % of the time. The end and a signal are always saved.")
+      .arg("keep", &CheckpointSection::keep, "So many newest files stay.", at_least(1))
+      .arg("best", &CheckpointSection::best,
+           "The figure whose best epoch stays as best.h5; val_loss when empty, or none.")
+      .arg("mode", &CheckpointSection::mode, "Which way the figure is better.", one_of({"auto", "min", "max"}))
+      .arg("directory", &CheckpointSection::directory, "Where the files are; the run's directory when empty.")
+      .arg("on_signal", &CheckpointSection::on_signal,
+           "On SIGTERM, SIGINT and SIGUSR1: finish the step, save and exit with 85; or ignore: leave signals alone.",
+           one_of({"save", "ignore"}))
+      .arg("resume", &CheckpointSection::resume,
+           "auto: go on from the newest whole checkpoint; never; or a checkpoint's file.", not_empty());
 }
 
 Schema FitSection::schema() {
@@ -104,6 +124,16 @@ void apply_override(Config& config, const std::string& text) {
   at->key = key;
 }
 
+// The intervals' mistakes at their place.
+void check_checkpoint(const RunFile& file, Mistakes& mistakes) {
+  const Config* every = file.run.checkpoint.find("every");
+  for (std::size_t i = 0; every && i < file.checkpoint.every.size(); ++i) try {
+      (void)read_interval(file.checkpoint.every[i]);
+    } catch (const Error& error) {
+      mistakes.add(every->list() ? (*every->list())[i].where : every->where, error.what());
+    }
+}
+
 // The place of the layer whose trace failed stands in front of what it says. An unplaced layer stands in a placed one.
 [[noreturn]] void raise_placed(const Error& error, const std::map<std::string, Where>& places, const RunFile& file) {
   const std::string text = error.what();
@@ -146,6 +176,12 @@ RunFile ready(RunFile file, const std::vector<std::string>& overrides) {
   schema_of<CompileSection>().read(&file.compile, file.run.compile, mistakes);
   schema_of<DataSection>().read(&file.data, file.run.data, mistakes);
   schema_of<FitSection>().read(&file.fit, file.run.fit, mistakes);
+  const Config& saved = file.run.checkpoint;
+  if (const auto* on = std::get_if<bool>(&saved.data)) file.checkpoints = *on;
+  else if (saved.text() && saved.plain && (*saved.text() == "false" || *saved.text() == "true"))
+    file.checkpoints = *saved.text() == "true";
+  else schema_of<CheckpointSection>().read(&file.checkpoint, saved, mistakes);
+  check_checkpoint(file, mistakes);
   if (file.run.model.is_null()) mistakes.add(file.config.where, "the run file needs 'model'");
   if (file.run.name.empty() || file.run.name.find('/') != std::string::npos || file.run.name.starts_with('.'))
     mistakes.add(file.config.find("name") ? file.config.find("name")->where : file.config.where,
@@ -196,6 +232,15 @@ FitOptions RunFile::fit_options() {
   options.seed = run.seed;
   options.directory = directory();
   options.validation_split = validation_split;
+  if (checkpoints)
+    options.checkpoint = {.directory = checkpoint.directory.empty() ? directory() : checkpoint.directory,
+                          .every = checkpoint.every,
+                          .keep = checkpoint.keep,
+                          .best = checkpoint.best,
+                          .mode = checkpoint.mode,
+                          .on_signal = checkpoint.on_signal,
+                          .resume = checkpoint.resume,
+                          .config = config};
   if (validation) options.validation_data = rows("validation");
   return options;
 }

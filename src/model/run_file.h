@@ -36,12 +36,19 @@ struct FitSection {
   static Schema schema();
 };
 
+struct CheckpointSection {
+  std::vector<std::string> every = {};
+  std::int64_t keep = 3;
+  std::string best = {}, mode = "auto", directory = {}, on_signal = "save", resume = "auto";
+  static Schema schema();
+};
+
 // The whole file, as it is written.
 struct RunSection {
   std::int64_t version = 0;
   std::string name = "run";
   std::int64_t seed = 0;
-  Config model = {}, compile = {}, data = {}, fit = {};
+  Config model = {}, compile = {}, data = {}, fit = {}, checkpoint = {};
   Optional<Strategy> strategy = {};
   std::vector<Callback> callbacks = {};
   std::string initial_weights = {};
@@ -56,6 +63,8 @@ struct RunFile {
   CompileSection compile;
   DataSection data;
   FitSection fit;
+  CheckpointSection checkpoint;
+  bool checkpoints = true;       // checkpoint: false writes none
   std::shared_ptr<Model> model;  // built: its weights are there
   CompileSettings settings;
   double validation_split = 0;  // of data.validation, as the next one

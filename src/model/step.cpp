@@ -3,6 +3,7 @@
 #include "model/step.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -190,7 +191,7 @@ struct LossScale {
     Value none = full(graph, 0, {}, DType::int64);
     root.next(scale, select(finite, grown, shrunk), Advance::always);
     root.next(counter, select(logical_and(finite, logical_not(last)), counter + 1.0, none), Advance::always);
-    Value skipped = root.state("strata/skipped", {{}, DType::int64}, "zeros");
+    Value skipped = root.state(names::skipped, {{}, DType::int64}, "zeros");
     root.next(skipped, skipped + cast(logical_not(finite), DType::int64), Advance::always);
   }
 };
@@ -205,10 +206,27 @@ Value all_finite(Graph& graph, std::span<const Trained> weights) {
   return finite ? finite : equal(full(graph, 0), full(graph, 0));
 }
 
+// What tells cheaply whether a step's numbers are finite: the loss, and of each layer the smallest gradient. Whatever is
+// wrong in what flows back to a layer is wrong in its bias's gradient too, which is a sum of it.
+Value numbers_hold(Value loss, std::span<const Trained> weights) {
+  Value holds = is_finite(loss);
+  std::map<std::string, const Trained*> smallest;
+  for (auto& trained : weights) {
+    if (!trained.gradient) continue;
+    const auto slash = trained.path.rfind('/');
+    auto& least = smallest[slash == std::string::npos ? "" : trained.path.substr(0, slash)];
+    if (!least || trained.gradient.type().size() < least->gradient.type().size()) least = &trained;
+  }
+  for (auto& [_, trained] : smallest) holds = logical_and(holds, reduce_all(is_finite(trained->gradient)));
+  return holds;
+}
+
 // The update of all weights from their gradients, in `root`'s graph.
 void update(Scope& root, const Compiled& compiled, std::vector<Trained> weights, const LossScale* scale) {
   if (scale) {
     Value finite = all_finite(root.graph(), weights);
+    // Steps are passed over while a smaller scale may help. At the floor it is not the scale's fault.
+    root.check(logical_or(finite, greater(scale->scale, full(root.graph(), loss_scale_floor))), not_finite);
     for (auto& trained : weights)
       if (trained.gradient) trained.gradient = trained.gradient / cast(scale->scale, trained.gradient.dtype());
     root.graph().guard(finite);
@@ -239,6 +257,10 @@ Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes
   for (std::size_t i = 0; i < weights.size(); ++i)
     weights[i].gradient = gradient[i] ? cast(gradient[i], weights[i].weight.dtype()) : Value{};
   built.step.micro.output("loss", cast(total, DType::float32));
+  built.loss = Graph::ref(total);
+  for (auto& trained : weights)
+    if (trained.gradient) built.gradients.emplace_back(trained.path, Graph::ref(trained.gradient));
+  if (!scale) micro.root.check(numbers_hold(total, weights), not_finite);
   if (!accumulates) {
     update(micro.root, compiled, weights, scale ? &*scale : nullptr);
   } else {

@@ -56,7 +56,12 @@ struct Built {
   Step step;
   Trace trace;  // of the micro graph (its graph pointer is not kept)
   Trace update_trace;
+  Ref loss;                                            // in the micro graph
+  std::vector<std::pair<std::string, Ref>> gradients;  // of trainable weights, by path, likewise
 };
+
+// What the check of a step's numbers says; who sees it asks blame() for more.
+inline constexpr const char* not_finite = "the loss or a gradient is no finite number";
 
 Built build_train(const Topology& topology, Compiled& compiled, const BatchTypes& types);
 // The losses' denominators of one part of a step, as outputs "count/<output>": they depend on feeds only.

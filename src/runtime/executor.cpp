@@ -124,6 +124,10 @@ void Executor::prepare(std::span<const Plan> plans) {
   for (std::size_t r = 0; r < plans.size(); ++r) bind(bound(plans[r], r));
 }
 
+void Executor::forget(std::span<const Plan> plans) noexcept {
+  for (const Plan& plan : plans) std::erase_if(bound_, [&](const auto& entry) { return entry.first.first == &plan; });
+}
+
 Status Executor::launch(const Plan& plan, Bound& bound, int index, bool changed, Stream& stream) noexcept {
   const auto l = static_cast<std::size_t>(index);
   const PlannedLaunch& launch = plan.launches[l];

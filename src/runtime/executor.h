@@ -22,7 +22,7 @@ class Executor {
   ~Executor();
 
   // Makes room for a plan and binds its states; everything run() needs is allocated here. The plan must outlive the
-  // executor or the next prepare of the same pointer.
+  // executor, or be forgotten.
   void prepare(const Plan& plan);
 
   // Feeds by the plan's feed slots: for each replica a map name -> host tensor of the feed's type. No allocation, no
@@ -32,6 +32,7 @@ class Executor {
   // Each runs to its next collective; collectives come in the same order in all.
   void prepare(std::span<const Plan> plans);
   RunResult run(std::span<const Plan> plans, std::span<const std::map<std::string, Tensor>> feeds);
+  void forget(std::span<const Plan> plans) noexcept;  // before they end
 
   Tensor output(const Plan& plan, const std::string& name, int replica = 0) const;  // copied to host memory
   std::size_t arena_bytes() const { return arena_bytes_; }

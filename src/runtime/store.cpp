@@ -105,12 +105,28 @@ Tensor Store::read(const std::string& path) const {
 }
 
 Tensor Store::value_of(const Variable& variable, const std::string& path) const {
-  const Tensor& first = variable.copies[0];
-  if (host_side(first)) return first.clone();
   Tensor value(variable.type);
+  read_into(variable, path, value);
+  return value;
+}
+
+void Store::read_into(const Variable& variable, const std::string& path, Tensor& value) const {
+  const Tensor& first = variable.copies[0];
+  if (host_side(first)) {
+    std::memcpy(value.host_data(), first.host_data(), value.bytes());
+    return;
+  }
   STRATA_CHECK(backend_, path, " lies on a device this store does not know");
   backend_->copy_out(value.host_data(), first.address(), value.bytes(), *stream_);
-  return value;
+}
+
+void Store::copy(std::map<std::string, Tensor>& into) const {
+  std::erase_if(into, [&](const auto& entry) { return !has(entry.first); });
+  for (const auto& [path, variable] : variables_) {
+    Tensor& value = into[path];
+    if (!value || value.type() != variable->type) value = Tensor(variable->type);
+    read_into(*variable, path, value);
+  }
 }
 
 void Store::write(const std::string& path, const Tensor& value) {

@@ -43,8 +43,9 @@ class Store {
   void share(const std::string& path, std::shared_ptr<Variable> variable);
   void remove(const std::string& path);
 
-  Tensor read(const std::string& path) const;                // replica 0's value, in host memory
-  void write(const std::string& path, const Tensor& value);  // to every replica; Error when the types differ
+  Tensor read(const std::string& path) const;                    // replica 0's value, in host memory
+  void copy(std::map<std::string, Tensor>& into) const;          // of every state; buffers there are used again
+  void write(const std::string& path, const Tensor& value);      // to every replica; Error when the types differ
   void* address(const std::string& path, int replica) const;
   std::size_t bytes() const;                          // on one device
   std::uint64_t version() const { return version_; }  // changes whenever a value may have
@@ -54,6 +55,7 @@ class Store {
   void check_free(const std::string& path, const Variable& variable, const std::vector<Device>& devices) const;
   void settle(Variable& variable, const Tensor& value);  // onto the devices
   Tensor value_of(const Variable& variable, const std::string& path) const;
+  void read_into(const Variable& variable, const std::string& path, Tensor& value) const;
   void materialize(Variable& variable, const Tensor& value);
 
   Backend* backend_ = nullptr;

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments that hold others: optional values, lists, maps. The untyped halves of the templates in schema.h.
 #include "schema/field_types.h"
+#include "strata/tensor.h"
 
 namespace strata {
+
+const FieldType& FieldTypeOf<std::map<std::string, Tensor>>::get() {
+  static const FieldType type = [] {
+    FieldType tensors;
+    tensors.name = "arrays by path";
+    tensors.read = [](void*, const Config&, const std::string&, Mistakes&) {};
+    tensors.write = [](const void*) { return Config(); };
+    tensors.json_schema = [] { return Config(Config::Map{{"type", Config("null")}}); };
+    return tensors;
+  }();
+  return type;
+}
 
 FieldType optional_field(const FieldType& inner, bool (*has)(const void*), void* (*emplace)(void*),
                          const void* (*value)(const void*), void (*reset)(void*)) {

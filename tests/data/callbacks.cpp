@@ -51,6 +51,7 @@ class Played final : public Training {
   void restore(const std::map<std::string, Tensor>& weights) override { made_ = weights.at("w").to_doubles()[0]; }
   const std::string& directory() const override { return directory_; }
   const History& history() const override { return history_; }
+  bool resumed() const override { return resumed_; }
 
   // Ends the epochs from epoch() on with these values of a figure; gives the epoch it was stopped after, or -1.
   template <class C>
@@ -77,7 +78,7 @@ class Played final : public Training {
   History history_;
   std::string directory_, stopped_;
   double rate_ = 1, made_ = -1;
-  bool scheduled_ = false;
+  bool scheduled_ = false, resumed_ = false;
   std::vector<double> rates_;
 };
 
@@ -165,6 +166,7 @@ TEST_CASE("callbacks go on after a stop as if there had been none") {
       Mistakes mistakes;
       schema_of<C>().read_kept(&gone_on, schema_of<C>().write_kept(&begun), mistakes);
       mistakes.raise();
+      second.resumed_ = true;
       second.epoch_ = first.epoch_;
       second.rate_ = first.rate_;
       second.rates_ = first.rates_;
@@ -273,6 +275,7 @@ TEST_CASE("CSVLogger replaces, appends or goes on, and never writes an epoch twi
   write_file(file, "epoch,loss,val_loss\n0,1,7\n1,1,6\n2,1,5\n3,");
   Played resumed;
   resumed.epoch_ = 2;
+  resumed.resumed_ = true;
   CSVLogger kept{.filename = file, .columns = {"loss", "val_loss"}};
   resumed.play(kept, {4});
   CHECK(read_file(file) == "epoch,loss,val_loss\n0,1,7\n1,1,6\n2,1,4\n");

@@ -99,7 +99,7 @@ TEST_CASE("CSVLogger's table is the history, column by column") {
 }
 
 TEST_CASE(
-    "a loss that is no number fails the run after its epoch; TerminateOnNaN at its step; the model stays usable") {
+    "a loss that is no number fails the run in its step, with TerminateOnNaN or without; the model stays usable") {
   const auto trained = [](std::vector<Callback> callbacks) {
     Sequential model({1}, {Dense{.units = 1, .use_bias = false, .kernel_initializer = "ones"}});
     model.compile({.optimizer = SGD{.learning_rate = 1e30}, .loss = losses::MeanSquaredError{}});
@@ -116,15 +116,11 @@ TEST_CASE(
     (void)model.predict(ones);
     return std::pair(steps, said);
   };
-  const auto [all, after_epoch] = trained({});
-  CHECK(all == 8);
-  CHECK(after_epoch.ends_with(" after epoch 1; a smaller learning_rate, or clipnorm, usually cures this"));
-  const auto [few, at_step] = trained({TerminateOnNaN{}});
-  CHECK(few < 8);
-  CHECK(at_step.ends_with(
-      cat(" at step ", few, " of epoch 1; a smaller learning_rate, or clipnorm, usually cures this")));
-  for (const auto& text : {after_epoch, at_step})
-    CHECK((text.starts_with("loss is inf") || text.starts_with("loss is nan")));
+  const auto [all, said] = trained({});
+  CHECK(all == 1);
+  CHECK_MESSAGE(said.starts_with("step 2 (epoch 1): loss is inf; first in loss/"), said);
+  CHECK(said.ends_with("; a smaller learning_rate, or clipnorm, usually cures this"));
+  CHECK(trained({TerminateOnNaN{}}) == trained({}));
 }
 
 TEST_CASE("a callback that fails ends the training with its own words, and the model trains on") {

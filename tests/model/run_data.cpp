@@ -67,6 +67,7 @@ TEST_CASE("the tail validates: the rows that fit measures are those that are ask
   CHECK(file.rows("train")->open()->size() == 30);
   CHECK(file.rows("validation")->open()->size() == 6);
   FitOptions options = file.fit_options();
+  options.checkpoint = {};
   options.directory.clear();
   CHECK(options.validation_split == 0.2);
   const History history = file.model->fit(file.rows("train"), options);

@@ -47,6 +47,7 @@ TEST_CASE("a good run file gives a built model, settings and options") {
   CHECK(file.directory() == "runs/tiny");
   const History history = [&] {
     FitOptions options = file.fit_options();
+    options.checkpoint = {};
     options.verbose = "none";
     options.directory.clear();
     return file.model->fit(file.data.train, options);
@@ -169,9 +170,12 @@ TEST_CASE("names that the model must have stand with their own places") {
         "run.yaml:7:49: layer: 'name' cannot contain '/', which separates paths, got hid/den");
   CHECK(wrong("fit: {", "fit: {class_weight: {one: 2}, ") ==
         "run.yaml:15:22: fit: class_weight has the class 'one'; classes are whole numbers");
+  CHECK(wrong("fit: {", "checkpoints: {every: 1}\nfit: {")
+            .find("run.yaml:15:1: run file has no argument 'checkpoints'; did you mean 'checkpoint'?") == 0);
   CHECK(
-      wrong("fit: {", "checkpoint: {every: 1}\nfit: {").find("run.yaml:15:1: run file has no argument 'checkpoint'") ==
-      0);
+      wrong("fit: {", "checkpoint: {every: [2 epochs, 10 mins]}\nfit: {")
+          .find("run.yaml:15:32: checkpoint: every '10 mins': 'mins' is no unit; did you mean 'min'?; write 500 steps, "
+                "2 epochs or 10 min") == 0);
   CHECK(wrong("fit: {", "strategy: {MirroredStrategy: {devices: nosuch:2}}\nfit: {")
             .find("run.yaml:15:11: strategy: device 'nosuch'") == 0);
   CHECK(wrong("fit: {", "strategy: MirrorStrategy\nfit: {") ==

@@ -22,6 +22,7 @@ TEST_CASE("every configuration takes two steps") {
     RunFile file =
         read_run_file(path, {"fit.epochs=1", "fit.steps_per_epoch=2", "fit.validation_steps=1", "fit.verbose=none"});
     FitOptions options = file.fit_options();
+    options.checkpoint = {};
     options.directory.clear();
     const History history = file.model->fit(file.data.train, options);
     CHECK(std::isfinite(history["loss"].at(0)));

@@ -14,6 +14,7 @@ namespace {
 double test_accuracy(const std::string& config) {
   RunFile file = read_run_file(std::string(STRATA_SOURCE_DIR "/configs/") + config, {"fit.verbose=line"});
   FitOptions options = file.fit_options();
+  options.checkpoint = {};
   options.directory.clear();
   (void)file.model->fit(file.data.train, options);
   return file.model->evaluate(*file.data.test, {.batch_size = 128}).at("accuracy");

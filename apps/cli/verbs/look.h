@@ -59,12 +59,25 @@ struct Devices {
   int run(std::ostream& out) const;
 };
 
+struct Inspect {
+  std::string file = {}, other = {};
+  bool config = false;
+  static Schema schema() {
+    return Schema("inspect", "Says what a checkpoint or another HDF5 file holds, or how two of them differ.")
+        .arg("file", &Inspect::file, "The file.", not_empty())
+        .arg("other", &Inspect::other, "A second one to compare it with; exit status 1 when they differ.")
+        .arg("config", &Inspect::config, "Print the run's configuration alone.");
+  }
+  int run(std::ostream& out) const;
+};
+
 inline void register_look(Registry<Verb>& r) {
   r.add<Check>();
   r.add<Summary>();
   r.add<Plan>();
   r.add<Describe>();
   r.add<Devices>();
+  r.add<Inspect>();
 }
 
 }  // namespace strata::verbs

@@ -32,6 +32,7 @@ struct EarlyStopping {
         .keeps("best", &EarlyStopping::best)
         .keeps("best_epoch", &EarlyStopping::best_epoch)
         .keeps("wait", &EarlyStopping::wait)
+        .keeps("best_weights", &EarlyStopping::best_weights)
         .example(+[] { return EarlyStopping{.patience = 3}; })
         .example(+[] {
           return EarlyStopping{.monitor = "val_accuracy",
@@ -44,12 +45,7 @@ struct EarlyStopping {
         });
   }
 
-  void on_fit_begin(Training& t) {
-    if (best_epoch >= 0 && t.epoch() > 0) return;  // going on
-    wait = 0;
-    best_epoch = -1;
-    best_weights.clear();
-  }
+  void on_fit_begin(Training& t);
   void on_epoch_end(Training& t);
   void on_fit_end(Training& t);
 };

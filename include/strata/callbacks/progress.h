@@ -20,6 +20,7 @@ struct ProgressBar {
             one_of({"auto", "bar", "line", "none"}))
         .example(+[] { return ProgressBar{.verbose = "line"}; });
   }
+  void on_fit_begin(Training& t);
   void on_epoch_begin(Training& t);
   void on_step_end(Training& t);
   void on_epoch_end(Training& t);

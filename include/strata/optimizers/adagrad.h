@@ -18,6 +18,7 @@ struct Adagrad {
         .example(+[] { return Adagrad{.learning_rate = 0.5}; })
         .example(+[] { return Adagrad{.learning_rate = 0.5, .initial_accumulator_value = 1}; });
   }
+  static SlotOrder slots() { return {{"accumulator"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value sum = s.state("accumulator", weight.type(), initializers::Constant{.value = initial_accumulator_value});
     Value next = sum + square(gradient);
@@ -37,6 +38,7 @@ struct Adadelta {
         .example(+[] { return Adadelta{.learning_rate = 100}; })
         .example(+[] { return Adadelta{.learning_rate = 3, .rho = 0.8, .epsilon = 1e-4}; });
   }
+  static SlotOrder slots() { return {{"accumulated_grad", "accumulated_delta_var"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value squares = s.state("accumulated_grad", weight.type()), moves = s.state("accumulated_delta_var", weight.type());
     Value squares_next = squares * rho + square(gradient) * (1 - rho);

@@ -38,6 +38,7 @@ struct Adam {
         .example(+[] { return Adam{.learning_rate = 0.1}; })
         .example(+[] { return Adam{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9, .amsgrad = true}; });
   }
+  static SlotOrder slots() { return {{"momentum", "velocity"}, {"velocity_hat"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     return adam_update(s, weight, gradient, rate, beta_1, beta_2, epsilon, amsgrad);
   }
@@ -60,6 +61,7 @@ struct AdamW {
         .example(+[] { return AdamW{.learning_rate = 0.1, .weight_decay = 0.01}; })
         .example(+[] { return AdamW{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9, .amsgrad = true}; });
   }
+  static SlotOrder slots() { return {{"momentum", "velocity"}, {"velocity_hat"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     return adam_update(s, weight, gradient, rate, beta_1, beta_2, epsilon, amsgrad);
   }

@@ -17,6 +17,7 @@ struct Lion {
         .example(+[] { return Lion{.learning_rate = 0.02}; })
         .example(+[] { return Lion{.learning_rate = 0.02, .beta_1 = 0.5, .beta_2 = 0.9}; });
   }
+  static SlotOrder slots() { return {{"momentum"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value m = s.state("momentum", weight.type());
     Value direction = m * beta_1 + gradient * (1 - beta_1);

@@ -22,6 +22,7 @@ struct Adamax {
         .example(+[] { return Adamax{.learning_rate = 0.1}; })
         .example(+[] { return Adamax{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9}; });
   }
+  static SlotOrder slots() { return {{"momentum", "norm"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value m = s.state("momentum", weight.type()), u = s.state("norm", weight.type());
     Value m_next = m + (gradient - m) * (1 - beta_1), u_next = maximum(u * beta_2, absolute(gradient));
@@ -44,6 +45,7 @@ struct Nadam {
         .example(+[] { return Nadam{.learning_rate = 0.1}; })
         .example(+[] { return Nadam{.learning_rate = 0.1, .beta_1 = 0.5, .beta_2 = 0.9}; });
   }
+  static SlotOrder slots() { return {{"momentum", "velocity"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     const DType dtype = weight.dtype();
     Value m = s.state("momentum", weight.type()), v = s.state("velocity", weight.type());
@@ -74,6 +76,7 @@ struct Lamb {
         .example(+[] { return Lamb{.learning_rate = 0.05}; })
         .example(+[] { return Lamb{.learning_rate = 0.05, .beta_1 = 0.5, .beta_2 = 0.9}; });
   }
+  static SlotOrder slots() { return {{"momentum", "velocity"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     const DType dtype = weight.dtype();
     Value m = s.state("momentum", weight.type()), v = s.state("velocity", weight.type()), t = step_number(s);

@@ -21,6 +21,7 @@ struct RMSprop {
         .example(+[] { return RMSprop{.learning_rate = 0.1}; })
         .example(+[] { return RMSprop{.learning_rate = 0.05, .rho = 0.8, .momentum = 0.5, .centered = true}; });
   }
+  static SlotOrder slots() { return {{"velocity"}, {"momentum"}, {"average_gradient"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value v = s.state("velocity", weight.type());
     Value v_next = v * rho + square(gradient) * (1 - rho);

@@ -18,6 +18,7 @@ struct SGD {
         .example(+[] { return SGD{.learning_rate = 0.1}; })
         .example(+[] { return SGD{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true}; });
   }
+  static SlotOrder slots() { return {{"momentum"}}; }
   Value update(Scope& s, Value weight, Value gradient, Value rate) const {
     Value move = negate(gradient * rate);
     if (momentum == 0) return weight + move;
