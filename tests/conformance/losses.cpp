@@ -119,7 +119,8 @@ TEST_CASE("every loss compiled in float32 gives the oracle's value and gradient,
 
 TEST_CASE("every loss and its gradient are finite where predictions are 0 and 1, all equal, or large logits") {
   each_example<Loss>([&](const Loss& loss, const Schema::Example& example) {
-    const Config* logits = example.args().find("from_logits");
+    const Config args = example.args();
+    const Config* logits = args.find("from_logits");
     // Not all 0: what sums to 0 is no distribution, and NaN as in Keras.
     std::vector<Array> ends{Array(Shape{4, 3, 3}, std::vector<double>(36, 1.0)),
                             Array(Shape{4, 3, 3}, std::vector<double>(36, 0.5))};
