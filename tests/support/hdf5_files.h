@@ -31,6 +31,9 @@ std::string mutated(const std::string& bytes, std::uint64_t seed);
 // Files of several kinds to mutate: ours, h5py's old format and the newest, packed and nested.
 std::vector<std::string> seeds(const std::string& folder);
 
+// Makes mutations [first, last) of each seed and CHECKs that they are read or refused, in time; how many were refused.
+int explore_mutated(std::uint64_t first, std::uint64_t last);
+
 void write_raw(const std::string& path, const std::string& bytes);  // in place, at once
 
 }  // namespace strata::test
