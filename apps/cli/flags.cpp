@@ -12,6 +12,9 @@ namespace {
 
 bool takes_list(const Schema::Arg& arg) { return arg.fallback.list() != nullptr; }
 
+// --fresh alone says true.
+bool is_switch(const Schema::Arg& arg) { return std::holds_alternative<bool>(arg.fallback.data); }
+
 std::string flag_of(const Schema::Arg& arg) { return "--" + arg.name; }
 
 }  // namespace
@@ -41,7 +44,8 @@ Config read_flags(const Schema& schema, std::span<const std::string> words) {
     const std::string& word = words[i];
     if (!word.starts_with("--")) {
       while (positional < schema.args.size() &&
-             (config.find(schema.args[positional].name) || takes_list(schema.args[positional])))
+             (config.find(schema.args[positional].name) || takes_list(schema.args[positional]) ||
+              is_switch(schema.args[positional])))
         ++positional;
       if (positional == schema.args.size())
         throw UsageError(cat("strata ", schema.name, ": nothing takes '", word, "'"));
@@ -50,9 +54,10 @@ Config read_flags(const Schema& schema, std::span<const std::string> words) {
     }
     const auto equals = word.find('=');
     const std::string flag = word.substr(0, equals);
-    const Schema::Arg* arg = schema.find(flag.substr(2));
+    const Schema::Arg* arg = schema.find(replace_all(flag.substr(2), "-", "_"));
     if (!arg) throw UsageError(cat("strata ", schema.name, " has no flag ", flag, did_you_mean(flag, known)));
     if (equals != std::string::npos) give(*arg, word.substr(equals + 1));
+    else if (is_switch(*arg)) give(*arg, "true");
     else if (i + 1 < words.size()) give(*arg, words[++i]);
     else throw UsageError(cat("strata ", schema.name, ": ", flag, " needs a value (", arg->type->name, ")"));
   }

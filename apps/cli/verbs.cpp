@@ -86,13 +86,15 @@ int Train::run(std::ostream& out) const {
     throw Error(cat("train: the run ends before step ", replay_step));
   }
   // Written once the run is known to fit the checkpoint it goes on from.
-  options.callbacks.push_back(callbacks::LambdaCallback{.on_fit_begin = [&](Training&) {
+  std::size_t before = 0;
+  options.callbacks.push_back(callbacks::LambdaCallback{.on_fit_begin = [&](Training& training) {
+    before = training.history().epoch.size();
     write_file(file.directory() + "/config.yaml", write_yaml(file.config, true));
   }});
   const History history = fit_model(*file.model, file.rows("train"), options, lock.get());
   file.model->save_weights(file.weights_file());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size()), "epoch"), " in ",
+  note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size() - before), "epoch"), " in ",
            duration_text(seconds), "; weights in ", file.weights_file()));
   if (file.data.test) measure(file, "test", out);
   return 0;

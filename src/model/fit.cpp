@@ -173,7 +173,8 @@ void Fitting::throw_blame() {
   if (replayed_) throw RunFailed(text);
   if (saver_) {
     (void)saver_->finish();
-    if (const std::string good = saver_->newest(); !good.empty()) text += cat("\n  last good checkpoint: ", good);
+    const std::string newest = saver_->newest(), good = newest.empty() ? resumed_from_ : newest;
+    if (!good.empty()) text += cat("\n  last good checkpoint: ", good);
     for (const auto& name : list_dir(options_.checkpoint.directory))
       if (name.starts_with("failed-") && name.ends_with(".h5")) remove_file(options_.checkpoint.directory + "/" + name);
     const std::string before = cat(options_.checkpoint.directory, "/failed-", place_.batches, ".h5");

@@ -270,6 +270,7 @@ void Fitting::restore(const Snapshot& snapshot, const std::string& file) {
   history_ = snapshot.history;
   stale_ = true;
   resumed_ = true;
+  resumed_from_ = file;
   if (record.signature != signature())
     warn(cat(file, ": was made with other kernels (", record.signature, "; here ", signature(),
              "): the run goes on to about 1e-5, not to the bit"));

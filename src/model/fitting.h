@@ -76,6 +76,7 @@ class Fitting final : public Training {
   Figures logged_;             // by callbacks, in this epoch
   mutable bool stale_ = true;  // figures_ are to be read from the metrics' states
   bool resumed_ = false;
+  std::string resumed_from_;
   std::vector<Callback> callbacks_;
   bool every_step_ = false;
   std::int64_t replayed_ = 0;

@@ -43,8 +43,8 @@ void flatten(const Config& config, const std::string& path, std::map<std::string
   } else if (const auto* list = config.list(); list && !list->empty()) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const Config& item = (*list)[i];
-      // A part in a list is known by its name, so that another one beside it changes nothing of it.
-      if (const auto* part = item.map(); part && part->size() == 1) flatten(item, path, into);
+      // A callback is known by its name, so that another one beside it changes nothing of it.
+      if (path == "callbacks" && item.map()) flatten(item, path, into);
       else if (path == "callbacks" && item.text()) into[under(*item.text())] = "{}";
       else flatten(item, under(to_text(static_cast<std::int64_t>(i))), into);
     }
