@@ -162,3 +162,27 @@ TEST_CASE("help and the manual come from the schemas") {
   CHECK(run(folder, "describe optimizer").out.find("Adam") != std::string::npos);
   CHECK(run(folder, "devices").out.find("cpu:0") == 0);
 }
+
+TEST_CASE("a run goes on by itself, begins anew with --fresh, and inspect says what it left") {
+  const strata::test::TemporaryFolder folder;
+  std::ofstream(folder / "run.yaml") << run_file;
+  CHECK(run(folder, "train run.yaml").code == 0);
+  const Ran again = run(folder, "train run.yaml");
+  CHECK(again.code == 0);
+  CHECK(again.err.find("finished already: 3 of 3 epochs in runs/tiny/checkpoint-18.h5") != std::string::npos);
+  const Ran changed = run(folder, "train run.yaml --set compile.optimizer.Adam.learning_rate=0.5");
+  CHECK(changed.code == 1);
+  CHECK(changed.err.find(
+            "was made by a run with other settings:\n  compile.optimizer.Adam.learning_rate: 1e-2 -> 0.5\n") !=
+        std::string::npos);
+  const Ran whole = run(folder, "inspect runs/tiny/checkpoint-18.h5");
+  CHECK(whole.code == 0);
+  CHECK(whole.out.find("  step 18, epoch 4 (0 steps done), 192 rows, seed 0\n") != std::string::npos);
+  CHECK(run(folder, "inspect runs/tiny/checkpoint-18.h5 runs/tiny/checkpoint-18.h5").code == 0);
+  CHECK(run(folder, "inspect runs/tiny/checkpoint-18.h5 runs/tiny/checkpoint-6.h5").code == 1);
+  const Ran replayed = run(folder, "train run.yaml --replay-step 8");
+  CHECK(replayed.code == 3);
+  CHECK(replayed.err.find("step 8 (epoch 2): loss is ") != std::string::npos);
+  CHECK(run(folder, "train run.yaml --fresh").code == 0);
+  CHECK(std::filesystem::exists(folder / "runs/tiny/replaced/checkpoint-18.h5"));
+}
