@@ -82,8 +82,8 @@ int Train::run(std::ostream& out) const {
       return c.get_if<callbacks::CSVLogger>() || c.get_if<callbacks::ModelCheckpoint>() ||
              c.get_if<callbacks::BackupAndRestore>();
     });
-    (void)fit_model(*file.model, file.rows("train"), options, lock.get(), replay_step);
-    throw Error(cat("train: the run ends before step ", replay_step));
+    out << strata::replay_step(*file.model, file.rows("train"), options, lock.get(), replay_step) << "\n";
+    return 0;
   }
   // Written once the run is known to fit the checkpoint it goes on from.
   std::size_t before = 0;

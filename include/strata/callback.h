@@ -47,9 +47,9 @@ class Training {
   virtual const History& history() const = 0;
   // Whether the run goes on from a checkpoint: then what the callback `.keeps` is as it was, and an epoch that had begun
   // is not begun again.
-  virtual bool resumed() const { return false; }
+  virtual bool resumed() const = 0;
   // Writes the model's weights, or all that going on needs, at the next step edge. A failure is a warning.
-  virtual void save(const std::string& file, bool weights_only);
+  virtual void save(const std::string& file, bool weights_only) = 0;
 };
 
 struct CallbackKind {

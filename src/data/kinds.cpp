@@ -2,7 +2,6 @@
 // Datasets and callbacks as arguments of parts.
 #include "strata/callback.h"
 #include "strata/dataset.h"
-#include "strata/error.h"
 
 namespace strata {
 
@@ -15,7 +14,5 @@ const FieldType& FieldTypeOf<Callback>::get() {
   static const FieldType type = part_field<Callback>(CallbackKind::word);
   return type;
 }
-
-void Training::save(const std::string& file, bool) { throw Error(cat(file, ": this training cannot be saved")); }
 
 }  // namespace strata

@@ -2,7 +2,7 @@
 // What a checkpoint holds, and its file: weights and optimizer where Keras looks for them, the rest below /strata.
 //   /layers/…, /optimizer/vars/…     Keras's layout; each dataset's attribute `path` names the state
 //   /strata/state/<path>             states that have no place there
-//   /strata/callbacks/<n>/<field>/…  arrays that callbacks keep
+//   /strata/callback_arrays/<n>/…    arrays that the n-th callback keeps
 //   /strata/{record,history,callbacks,config}   text: where training stands, its figures, what callbacks keep, the run
 #pragma once
 
@@ -47,7 +47,6 @@ struct Record {
   std::map<std::string, double> logged = {};   // by callbacks, in the epoch under way
   std::string signature = {};                  // of the plans: equal ones give equal bits
   std::int64_t rows = 0;                       // that are trained on
-  static Schema schema();
 };
 
 struct Snapshot {
@@ -83,7 +82,7 @@ std::vector<FoundCheckpoint> checkpoints_in(const std::string& directory);  // n
 // are some and none is whole.
 std::optional<FoundCheckpoint> newest_whole(const std::string& directory, std::int64_t most_batches = -1);
 
-// Moves the checkpoints beyond that many batches, and damaged ones, to <directory>/replaced, which holds one generation.
+// Moves the checkpoints beyond that many batches, and such a best.h5, to <directory>/replaced, which holds one generation.
 void set_aside_checkpoints(const std::string& directory, std::int64_t batches);
 
 }  // namespace strata

@@ -140,8 +140,8 @@ void Fitting::run_steps() {
       }
       continue;
     }
-    ++place_.in_pass;
     one_step();
+    ++place_.in_pass;
     ++place_.step;
     ++place_.batches;
     if (every_step_)
@@ -153,13 +153,13 @@ void Fitting::run_steps() {
 void Fitting::one_step() {
   RunResult result;
   StepRunner runner(core_);
-  if (place_.batches + 1 == replayed_) throw_blame();
+  if (place_.batches + 1 == replayed_) throw Replayed(blamed());
   try {
     if (options_.micro_batches > 1)
       result = runner.run_parts(batches_->types(), batches_->feeds(), options_.micro_batches, batches_->first_row());
     else result = runner.run(core_.train_plan(batches_->types()), batches_->feeds(), batches_->first_row());
   } catch (const NotFinite&) {
-    throw_blame();
+    fail_step();
   }
   if (result.status != Status::ok)
     throw RunFailed(
@@ -167,10 +167,13 @@ void Fitting::one_step() {
   stale_ = true;
 }
 
-void Fitting::throw_blame() {
-  const std::string why = blame(core_, batches_->types(), batches_->feeds(), batches_->first_row());
-  std::string text = cat("step ", place_.batches + 1, " (epoch ", place_.epoch + 1, "): ", why);
-  if (replayed_) throw RunFailed(text);
+std::string Fitting::blamed() const {
+  return cat("step ", place_.batches + 1, " (epoch ", place_.epoch + 1,
+             "): ", blame(core_, batches_->types(), batches_->feeds(), batches_->first_row()));
+}
+
+void Fitting::fail_step() {
+  std::string text = blamed();
   if (saver_) {
     (void)saver_->finish();
     const std::string newest = saver_->newest(), good = newest.empty() ? resumed_from_ : newest;
@@ -179,7 +182,7 @@ void Fitting::throw_blame() {
       if (name.starts_with("failed-") && name.ends_with(".h5")) remove_file(options_.checkpoint.directory + "/" + name);
     const std::string before = cat(options_.checkpoint.directory, "/failed-", place_.batches, ".h5");
     try {
-      saver_->save_to(before, [this](Snapshot& snapshot) { fill(snapshot); });
+      write_now(before);
       text += cat("\n  the state before that step: ", before);
     } catch (const RunFailed& error) {
       text += cat("\n  the state before that step could not be saved: ", error.what());
@@ -258,19 +261,44 @@ void check_options(const FitOptions& options) {
   if (options.initial_epoch < 0) throw Error(cat("fit: initial_epoch must be at least 0, got ", options.initial_epoch));
   if (options.validation_split < 0 || options.validation_split >= 1)
     throw Error(cat("fit: validation_split must be at least 0 and below 1, got ", options.validation_split));
+  const auto& checkpoint = options.checkpoint;
+  if (checkpoint.directory.empty() && !checkpoint.every.empty()) throw Error("checkpoint: every needs a directory");
+  for (const auto& every : checkpoint.every) (void)read_interval(every);
+  if (checkpoint.keep < 1) throw Error(cat("checkpoint: keep must be at least 1, got ", checkpoint.keep));
+  auto word = [](const char* name, const std::string& value, const std::vector<std::string>& words) {
+    if (std::ranges::find(words, value) == words.end())
+      throw Error(
+          cat("checkpoint: ", name, " is ", listed(words, "or"), ", got '", value, "'", did_you_mean(value, words)));
+  };
+  word("mode", checkpoint.mode, {"auto", "min", "max"});
+  word("on_signal", checkpoint.on_signal, {"save", "ignore"});
 }
 
-}  // namespace
-
-History fit_model(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock,
-                  std::int64_t replayed) {
+void check_fit(const Model& model, const FitOptions& options) {
   model.core().need_compiled("fit");
   check_options(options);
   if (options.micro_batches > 1 && model.core().binding.accumulation > 1)
     throw Error("fit: micro_batches and the optimizer's gradient_accumulation_steps exclude each other; take one");
+}
+
+}  // namespace
+
+History fit_model(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock) {
+  check_fit(model, options);
+  return Fitting(model, options, lock).run(train);
+}
+
+std::string replay_step(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock,
+                        std::int64_t step) {
+  check_fit(model, options);
   Fitting fitting(model, options, lock);
-  fitting.replay(replayed);
-  return fitting.run(train);
+  fitting.replay(step);
+  try {
+    (void)fitting.run(train);
+  } catch (const Replayed& replayed) {
+    return replayed.what();
+  }
+  throw Error(cat("the run ends before step ", step));
 }
 
 History Model::fit(const Dataset& train, const FitOptions& options) {

@@ -2,6 +2,8 @@
 // A training under way: epochs of steps, validation, callbacks, checkpoints; as the loop drives it and callbacks see it.
 #pragma once
 
+#include <stdexcept>
+
 #include "base/run_lock.h"
 #include "base/signals.h"
 #include "model/batches.h"
@@ -14,7 +16,7 @@ class Fitting final : public Training {
  public:
   // `lock`: of the checkpoints' directory when the caller holds it already.
   Fitting(Model& model, const FitOptions& options, const RunLock* lock = nullptr);
-  // Runs to that batch (from 1, since the beginning) and throws what blame() says of it; nothing is written.
+  // run() then ends at that batch (from 1, since the beginning) with Replayed; nothing is written.
   void replay(std::int64_t batch) { replayed_ = batch; }
   History run(const Dataset& train);
 
@@ -47,7 +49,8 @@ class Fitting final : public Training {
   void run_epoch();
   void run_steps();
   void one_step();
-  [[noreturn]] void throw_blame();  // RunFailed that says why this step's numbers are not finite
+  std::string blamed() const;     // what blame() says of this step
+  [[noreturn]] void fail_step();  // RunFailed with it, and with where the state before the step is kept
   void validate();
   bool validates() const { return (place_.epoch + 1) % std::max<std::int64_t>(1, options_.validation_freq) == 0; }
   void finish_epoch();
@@ -57,6 +60,7 @@ class Fitting final : public Training {
   void edge(bool epoch_edge);
   void stop_for_signal();
   void fill(Snapshot& snapshot) const;
+  void write_now(const std::string& file) const;  // RunFailed: it cannot be written
   std::string signature() const;
   bool is_best();
 
@@ -77,6 +81,7 @@ class Fitting final : public Training {
   mutable bool stale_ = true;  // figures_ are to be read from the metrics' states
   bool resumed_ = false;
   std::string resumed_from_;
+  std::string signature_;
   std::vector<Callback> callbacks_;
   bool every_step_ = false;
   std::int64_t replayed_ = 0;
@@ -87,16 +92,16 @@ class Fitting final : public Training {
   std::vector<std::pair<std::string, bool>> asked_;  // saves that callbacks asked for: file, weights only
 };
 
-// Keys of the run that differ, by how much they matter. Used when a run goes on with another configuration.
-struct Changes {
-  std::vector<std::string> refused, accepted;  // "compile.optimizer.Adam.learning_rate: 0.001 -> 0.01"
-  std::vector<std::string> allowed;            // keys taken because they were named
+// A replayed run has come to its step; what() is what blame() says of it.
+class Replayed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
-Changes changes_between(const Config& before, const Config& now, const std::vector<std::string>& allow);
-// What declares a run made in C++.
-Config describe_run(const Model& model, const FitOptions& options, const Reader& reader);
 
-History fit_model(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock,
-                  std::int64_t replayed = 0);
+// Model::fit, with the lock of the run's directory when the caller holds it.
+History fit_model(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock);
+// Runs to a step (from 1, since the beginning) from the checkpoint before it, and says where its numbers are not finite.
+std::string replay_step(Model& model, const Dataset& train, const FitOptions& options, const RunLock* lock,
+                        std::int64_t step);
 
 }  // namespace strata

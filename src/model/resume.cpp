@@ -1,143 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
-// What declares a run, and what of it has changed since a checkpoint was written.
+// How a training goes on from a checkpoint: which one, whether it fits, and everything put back in its place.
 #include <algorithm>
-#include <map>
-#include <set>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "model/changes.h"
 #include "model/fitting.h"
-#include "schema/yaml.h"
 
 namespace strata {
 
-namespace {
-
-// Changes that leave what is learnt from here on as it is declared: how long, what is shown, what is kept.
-constexpr std::string_view free_keys[] = {"version",
-                                          "name",
-                                          "initial_weights",
-                                          "checkpoint",
-                                          "strategy",
-                                          "data.test",
-                                          "fit.epochs",
-                                          "fit.verbose",
-                                          "fit.initial_epoch",
-                                          "fit.validation_steps",
-                                          "fit.validation_freq",
-                                          "fit.validation_batch_size",
-                                          "callbacks.ProgressBar",
-                                          "callbacks.CSVLogger",
-                                          "callbacks.TerminateOnNaN",
-                                          "callbacks.LambdaCallback",
-                                          "callbacks.ModelCheckpoint",
-                                          "callbacks.BackupAndRestore"};
-
-bool below(std::string_view key, std::string_view stem) {
-  return key.starts_with(stem) && (key.size() == stem.size() || key[stem.size()] == '.');
+// What gives equal bits: each replica's plans of all steps there are.
+std::string Fitting::signature() const {
+  std::string text;
+  for (const auto& [key, step] : core_.train_plans)
+    for (const auto* compilation : {&step.micro, &step.update})
+      for (const auto& plan : compilation->plans) text += cat(key, " ", plan.signature(), "\n");
+  const auto& mesh = core_.runner->mesh();
+  const DeviceModel device = backend(mesh.devices[0].backend).model(mesh.devices[0]);
+  char digest[32];
+  std::snprintf(digest, sizeof digest, "%016llx", static_cast<unsigned long long>(hash64(text)));
+  return cat(device.backend, " ", device.isa, ", ", counted(device.threads, "thread"), ", ",
+             counted(static_cast<std::int64_t>(mesh.devices.size()), "replica"), ", plans ", digest);
 }
 
-void flatten(const Config& config, const std::string& path, std::map<std::string, std::string>& into) {
-  auto under = [&](const std::string& word) { return path.empty() ? word : path + "." + word; };
-  if (const auto* map = config.map(); map && !map->empty()) {
-    for (const auto& [key, value] : *map) flatten(value, under(key), into);
-  } else if (const auto* list = config.list(); list && !list->empty()) {
-    for (std::size_t i = 0; i < list->size(); ++i) {
-      const Config& item = (*list)[i];
-      // A callback is known by its name, so that another one beside it changes nothing of it.
-      if (path == "callbacks" && item.map()) flatten(item, path, into);
-      else if (path == "callbacks" && item.text()) into[under(*item.text())] = "{}";
-      else flatten(item, under(to_text(static_cast<std::int64_t>(i))), into);
-    }
+void Fitting::begin_checkpoints() {
+  const auto& options = options_.checkpoint;
+  signature_ = signature();
+  if (options.directory.empty()) return;
+  if (!options.best.empty() && options.best != "none") {
+    std::vector<std::string> known{"loss"};
+    for (const auto& bound : core_.binding.metrics) known.push_back(bound.name);
+    if (core_.topology->output_names.size() > 1)
+      for (const auto& name : core_.topology->output_names) known.push_back(name + "_loss");
+    for (std::size_t i = 0, count = known.size(); validation_ && i < count; ++i) known.push_back("val_" + known[i]);
+    if (std::ranges::find(known, options.best) == known.end())
+      throw Error(cat("checkpoint: best names the figure '", options.best, "', which this run does not have; it has ",
+                      listed(known), did_you_mean(options.best, known)));
+  }
+  make_dirs(options.directory);
+  if (!held_ || options.directory != options_.directory) lock_ = std::make_unique<RunLock>(options.directory);
+  if (options_.checkpoint.config.is_null()) options_.checkpoint.config = describe_run(model_, options_, *reader_);
+  go_on();
+  if (replayed_) return;
+  saver_ = std::make_unique<Saver>(options, checkpoint_layout(model_), core_.store.bytes());
+  saver_->went_on(place_);
+  if (options.on_signal == "save") signals_ = std::make_unique<StopSignals>();
+}
+
+void Fitting::go_on() {
+  const auto& options = options_.checkpoint;
+  std::string file;
+  if (options.resume == "never") {
+    if (replayed_) return;
+    set_aside_checkpoints(options.directory, -1);
+    return;
+  }
+  if (options.resume == "auto") {
+    const auto newest = newest_whole(options.directory, replayed_ ? replayed_ - 1 : -1);
+    if (!newest) return;
+    file = newest->file;
   } else {
-    into[path] = to_text(config);
+    file = options.resume;
+    if (!exists(file)) throw Error(cat("checkpoint: resume names ", file, ", which does not exist"));
   }
+  const Snapshot snapshot = read_checkpoint(file);
+  const Changes changes = changes_between(snapshot.config, options.config, options.allow);
+  if (!changes.refused.empty())
+    throw Error(cat(file, ": was made by a run with other settings:\n  ", join(changes.refused, "\n  "),
+                    "\n  --allow KEY takes a change, --fresh begins anew"));
+  restore(snapshot, file);
+  // A rate that was allowed to change is meant to count, though the checkpoint holds the old one.
+  for (const auto& key : changes.allowed)
+    if (key.ends_with("learning_rate") && core_.store.has("optimizer/learning_rate")) {
+      const double rate = core_.binding.optimizer->learning_rate().value();
+      core_.store.write("optimizer/learning_rate",
+                        Tensor::from_doubles({{}, DType::float32}, std::span<const double>(&rate, 1)));
+    }
+  // What lies beyond that point belongs to another course of events.
+  if (!replayed_) set_aside_checkpoints(options.directory, place_.batches);
+  if (!changes.accepted.empty()) note(cat("changed since ", file, ":\n  ", join(changes.accepted, "\n  ")));
+  const bool done = !place_.begun && (place_.epoch >= options_.epochs || !place_.stop.empty());
+  if (options_.verbose != "none")
+    note(done ? cat("finished already: ", place_.epoch, " of ", counted(options_.epochs, "epoch"), " in ", file)
+              : cat("going on from ", file, ": epoch ", place_.epoch + 1, " of ", options_.epochs, ", ", place_.step,
+                    " of ", counted(steps_, "step"), " done"));
 }
 
-// As a file would give it back, so that a number and its text compare equal.
-std::map<std::string, std::string> flat(const Config& config) {
-  std::map<std::string, std::string> values;
-  if (!config.is_null()) flatten(read_yaml(write_yaml(config), "config"), "", values);
-  return values;
-}
-
-Config declared(const Topology& topology) {
-  Config layers(Config::Map{});
-  for (const auto& call : topology.calls) {
-    const Nested* nested = call.layer.get_if<Nested>();
-    Config entry(Config::Map{{"layer", nested ? declared(*nested->topology) : write_part(call.layer)}});
-    Config::List from;
-    for (const auto& edge : call.from) from.push_back(Config(cat(edge.call, ":", edge.output)));
-    entry.set_entry("from", Config(std::move(from)));
-    std::string name = call.name;
-    for (int k = 2; layers.find(name); ++k) name = cat(call.name, " call ", k);  // a shared layer
-    layers.set_entry(name, std::move(entry));
+void Fitting::restore(const Snapshot& snapshot, const std::string& file) {
+  const auto& record = snapshot.record;
+  if (record.rows != trained_rows_)
+    throw Error(cat(file, ": was trained on ", record.rows, " rows, the data now has ", trained_rows_,
+                    "; the order of an epoch would be another"));
+  std::vector<std::string> problems;
+  for (const auto& [path, variable] : core_.store.variables()) {
+    const auto it = snapshot.states.find(path);
+    if (it == snapshot.states.end()) problems.push_back(cat("missing   ", path, "  ", variable->type));
+    else if (it->second.type() != variable->type)
+      problems.push_back(cat("mismatch  ", path, "  the file has ", it->second.type(), ", the run ", variable->type));
   }
-  for (const auto& input : topology.inputs) layers.set_entry("input " + input.name, Config(to_text(input.type)));
-  return layers;
-}
-
-}  // namespace
-
-Changes changes_between(const Config& before, const Config& now, const std::vector<std::string>& allow) {
-  Changes changes;
-  const auto old_values = flat(before), new_values = flat(now);
-  std::set<std::string> keys;
-  for (const auto* values : {&old_values, &new_values})
-    for (const auto& [key, _] : *values) keys.insert(key);
-  auto shown = [](const std::map<std::string, std::string>& values, const std::string& key) {
-    const auto it = values.find(key);
-    return it == values.end() ? std::string("(absent)") : it->second;
-  };
-  for (const auto& key : keys) {
-    const std::string was = shown(old_values, key), is = shown(new_values, key);
-    if (was == is) continue;
-    const std::string line = cat(key, ": ", was, " -> ", is);
-    const bool named = std::ranges::any_of(allow, [&](const auto& word) { return below(key, word); });
-    const bool harmless = std::ranges::any_of(free_keys, [&](auto word) { return below(key, word); });
-    if (named) changes.allowed.push_back(key);
-    (named || harmless ? changes.accepted : changes.refused).push_back(line);
+  for (const auto& [path, value] : snapshot.states)
+    if (!core_.store.has(path) && path != names::window)
+      problems.push_back(cat("not used  ", path, "  ", value.type()));
+  if (!problems.empty())
+    throw Error(cat(file, ": does not fit model '", model_.name(), "'\n  ", join(problems, "\n  ")));
+  for (const auto& [path, value] : snapshot.states) {
+    if (core_.store.has(path)) core_.store.write(path, value);
+    else core_.store.add(path, value, false);
   }
-  return changes;
-}
-
-Config describe_run(const Model& model, const FitOptions& options, const Reader& reader) {
-  auto& core = model.core();
-  auto& settings = core.settings;
-  Config compile(Config::Map{});
-  compile.set_entry("optimizer", write_part(settings.optimizer));
-  Config losses(Config::Map{});
-  for (std::size_t i = 0; i < core.binding.losses.size(); ++i)
-    if (core.binding.losses[i]) losses.set_entry(core.topology->output_names[i], write_part(*core.binding.losses[i]));
-  compile.set_entry("loss", std::move(losses));
-  Config weights(Config::Map{});
-  for (const auto& [name, weight] : settings.loss_weights) weights.set_entry(name, Config(weight));
-  compile.set_entry("loss_weights", std::move(weights));
-  compile.set_entry("precision", Config(settings.precision));
-  Config::List freeze;
-  for (const auto& name : settings.freeze) freeze.push_back(Config(name));
-  compile.set_entry("freeze", Config(std::move(freeze)));
-  compile.set_entry("fast_math", Config(settings.fast_math));
-  Config::List fields;
-  for (const auto& field : reader.fields()) fields.push_back(Config(cat(field.name, " ", field.type)));
-  Config data(Config::Map{{"rows", Config(reader.size())}, {"fields", Config(std::move(fields))}});
-  Config fit(Config::Map{{"batch_size", Config(options.batch_size)},
-                         {"epochs", Config(options.epochs)},
-                         {"shuffle", Config(options.shuffle)},
-                         {"validation_split", Config(options.validation_split)},
-                         {"validation_freq", Config(options.validation_freq)},
-                         {"micro_batches", Config(options.micro_batches)},
-                         {"steps_per_epoch", options.steps_per_epoch ? Config(*options.steps_per_epoch) : Config()}});
-  Config classes(Config::Map{});
-  for (const auto& [label, weight] : options.class_weight) classes.set_entry(to_text(label), Config(weight));
-  fit.set_entry("class_weight", std::move(classes));
-  Config::List callbacks;
-  for (const auto& callback : options.callbacks) callbacks.push_back(write_part(callback));
-  return Config(Config::Map{{"seed", Config(options.seed)},
-                            {"model", declared(*core.topology)},
-                            {"compile", std::move(compile)},
-                            {"data", std::move(data)},
-                            {"fit", std::move(fit)},
-                            {"callbacks", Config(std::move(callbacks))}});
+  place_ = record.place;
+  best_ = record.best;
+  logged_ = record.logged;
+  history_ = snapshot.history;
+  stale_ = true;
+  resumed_ = true;
+  resumed_from_ = file;
+  if (record.signature != signature_)
+    warn(cat(file, ": was made with other kernels (", record.signature, "; here ", signature_,
+             "): the run goes on to about 1e-5, not to the bit"));
+  // Callbacks are matched by name, the first with the first.
+  const auto* list = snapshot.callbacks.list();
+  std::vector<bool> used(list ? list->size() : 0, false);
+  for (std::size_t i = 0; i < options_.callbacks.size(); ++i) {
+    Callback& callback = callbacks_[i];
+    for (std::size_t k = 0; k < used.size(); ++k) {
+      const Config* name = (*list)[k].find("name");
+      const Config* kept = (*list)[k].find("kept");
+      if (used[k] || !name || !kept || !name->text() || *name->text() != callback.name()) continue;
+      used[k] = true;
+      Mistakes mistakes;
+      callback.schema().read_kept(callback.data(), *kept, mistakes);
+      mistakes.raise();
+      for (const auto& field : callback.schema().kept) {
+        if (field.type != &field_type<std::map<std::string, Tensor>>()) continue;
+        auto& tensors =
+            *reinterpret_cast<std::map<std::string, Tensor>*>(static_cast<char*>(callback.data()) + field.offset);
+        tensors.clear();
+        const std::string prefix = cat(k, "/", field.name, "/");
+        for (const auto& [path, tensor] : snapshot.callback_tensors)
+          if (path.starts_with(prefix)) tensors[path.substr(prefix.size())] = tensor;
+      }
+      break;
+    }
+  }
 }
 
 }  // namespace strata

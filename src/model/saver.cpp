@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/saver.h"
 
-#include <unistd.h>
-#include <csignal>
-
 #include <algorithm>
+#include <csignal>
 #include <map>
+#include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -65,7 +64,6 @@ Interval read_interval(const std::string& text) {
 Saver::Saver(const CheckpointOptions& options, CheckpointLayout layout, std::uint64_t state_bytes)
     : options_(options), layout_(std::move(layout)) {
   for (const auto& text : options_.every) every_.push_back(read_interval(text));
-  if (options_.keep < 1) throw Error(cat("checkpoint: keep must be at least 1, got ", options_.keep));
   for (const auto& name : list_dir(options_.directory))
     if (name.find(".h5.tmp.") != std::string::npos) remove_file(options_.directory + "/" + name);
   const std::uint64_t wanted = state_bytes * static_cast<std::uint64_t>(options_.keep + 2);
@@ -114,7 +112,6 @@ void Saver::went_on(const Place& place) {
 }
 
 void Saver::save(const Fill& fill, const Place& place, bool best, bool checkpoint) {
-  const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !busy_; });
   if (!failure_.empty()) warn(std::exchange(failure_, ""));
@@ -127,14 +124,6 @@ void Saver::save(const Fill& fill, const Place& place, bool best, bool checkpoin
     last_ = place;
     last_time_ = std::chrono::steady_clock::now();
   }
-  seconds_ += seconds_since(begin);
-}
-
-void Saver::save_to(const std::string& file, const Fill& fill) {
-  Snapshot snapshot;
-  fill(snapshot);
-  make_dirs(folder_of(file));
-  write_checkpoint(file, layout_, snapshot);
 }
 
 bool Saver::finish() {
@@ -156,36 +145,40 @@ void Saver::work() {
     const bool best = want_best_, checkpoint = want_checkpoint_;
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
-    std::string failure;
-    try {
-      write(snapshot_, best, checkpoint);
-    } catch (const std::exception& error) {
-      failure =
-          cat("checkpoint not written: ", error.what(), "; older ones stand, and the next is tried when it is due");
-    }
+    const std::string failure = write(best, checkpoint);
     lock.lock();
     last_cost_ = seconds_since(begin);
-    failed_ = !failure.empty();
     failure_ = failure;
     busy_ = false;
     changed_.notify_all();
   }
 }
 
-void Saver::write(const Snapshot& snapshot, bool best, bool checkpoint) {
-  const std::string file = options_.directory + "/" + checkpoint_name(snapshot.record.place.batches);
+std::string Saver::write(bool best, bool checkpoint) {
+  const std::string file = options_.directory + "/" + checkpoint_name(snapshot_.record.place.batches);
   const std::string best_file = options_.directory + "/best.h5";
   if (checkpoint) {
-    write_checkpoint(file, layout_, snapshot);
-    {
-      const std::lock_guard lock(mutex_);
-      newest_ = file;
+    std::string failure;
+    try {
+      write_checkpoint(file, layout_, snapshot_);
+    } catch (const std::exception& error) {
+      failure =
+          cat("checkpoint not written: ", error.what(), "; older ones stand, and the next is tried when it is due");
     }
-    if (best) link_file(file, best_file);
-    retire(file);
-  } else if (best) {
-    write_checkpoint(best_file, layout_, snapshot);
+    const std::lock_guard lock(mutex_);
+    failed_ = !failure.empty();
+    if (failed_) return failure;
+    newest_ = file;
   }
+  try {
+    if (best && checkpoint) link_file(file, best_file);
+    else if (best) write_checkpoint(best_file, layout_, snapshot_);
+    if (checkpoint) retire(file);
+  } catch (const std::exception& error) {
+    return cat(best ? "best.h5 not written, or older checkpoints not removed: " : "older checkpoints not removed: ",
+               error.what());
+  }
+  return "";
 }
 
 // The newest stay. Only called when `kept` was just written whole.

@@ -36,15 +36,13 @@ class Saver {
   using Fill = std::function<void(Snapshot&)>;
   // Copies the state through `fill` and writes it; `best`: the best epoch's file as well (or alone).
   void save(const Fill& fill, const Place& place, bool best, bool checkpoint);
-  void save_to(const std::string& file, const Fill& fill);  // in the foreground. RunFailed: it cannot be written
-  // Waits until nothing is being written. False when the last save failed.
+  // Waits until nothing is being written. False when the last checkpoint that was due was not.
   bool finish();
-  std::string newest();                        // the last file written here; "" for none
-  double seconds() const { return seconds_; }  // that training waited for saves
+  std::string newest();  // the last checkpoint written here; "" for none
 
  private:
   void work();
-  void write(const Snapshot& snapshot, bool best, bool checkpoint);
+  std::string write(bool best, bool checkpoint);  // what could not be done, or ""
   void retire(const std::string& kept) const;
 
   CheckpointOptions options_;
@@ -53,7 +51,7 @@ class Saver {
   Snapshot snapshot_;  // the copy; the thread's while busy_
   Place last_;
   std::chrono::steady_clock::time_point last_time_ = std::chrono::steady_clock::now();
-  double last_cost_ = 0, seconds_ = 0;  // of a whole save; of training's waiting
+  double last_cost_ = 0;  // of a whole save, in seconds
   std::string newest_;
 
   std::mutex mutex_;

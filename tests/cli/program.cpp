@@ -181,8 +181,9 @@ TEST_CASE("a run goes on by itself, begins anew with --fresh, and inspect says w
   CHECK(run(folder, "inspect runs/tiny/checkpoint-18.h5 runs/tiny/checkpoint-18.h5").code == 0);
   CHECK(run(folder, "inspect runs/tiny/checkpoint-18.h5 runs/tiny/checkpoint-6.h5").code == 1);
   const Ran replayed = run(folder, "train run.yaml --replay-step 8");
-  CHECK(replayed.code == 3);
-  CHECK(replayed.err.find("step 8 (epoch 2): loss is ") != std::string::npos);
+  CHECK(replayed.code == 0);
+  CHECK(replayed.out.starts_with("step 8 (epoch 2): loss is "));
+  CHECK(replayed.out.ends_with("; every array of the step is finite\n"));
   CHECK(run(folder, "train run.yaml --fresh").code == 0);
   CHECK(std::filesystem::exists(folder / "runs/tiny/replaced/checkpoint-18.h5"));
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "strata/callback.h"
 #include "strata/datasets/synthetic.h"
 #include "support/message.h"
 
@@ -127,4 +128,9 @@ TEST_CASE("synthetic regression gives numbers to predict; arguments are checked 
           (void)Synthetic{.classes = 0}.open();
         }).find("Synthetic: 'classes' must be at least 1, got 0") != std::string::npos);
   CHECK(message_of([] { (void)Synthetic{.kind = "blob"}.open(); }).find("did you mean 'blobs'") != std::string::npos);
+}
+
+TEST_CASE("what exists in C++ only has no word for files") {
+  CHECK_FALSE(parts<Dataset>().has("Arrays"));
+  CHECK_FALSE(parts<Callback>().has("LambdaCallback"));
 }

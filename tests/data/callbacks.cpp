@@ -52,6 +52,7 @@ class Played final : public Training {
   const std::string& directory() const override { return directory_; }
   const History& history() const override { return history_; }
   bool resumed() const override { return resumed_; }
+  void save(const std::string&, bool) override {}
 
   // Ends the epochs from epoch() on with these values of a figure; gives the epoch it was stopped after, or -1.
   template <class C>

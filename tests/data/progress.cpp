@@ -36,6 +36,8 @@ class Played final : public Training {
   void restore(const std::map<std::string, Tensor>&) override {}
   const std::string& directory() const override { return directory_; }
   const History& history() const override { return history_; }
+  bool resumed() const override { return false; }
+  void save(const std::string&, bool) override {}
 
   std::int64_t step_ = 0, steps_ = 4;
   Figures figures_;

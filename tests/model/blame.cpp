@@ -99,7 +99,11 @@ TEST_CASE("fit names the step, keeps the last good checkpoint and saves the stat
   holds(said, "last good checkpoint: " + folder / "checkpoint-3.h5");
   CHECK(exists(folder / "failed-3.h5"));
   CHECK(!exists(folder / "checkpoint-4.h5"));
-  // The same command fails in the same way, from there.
+  // From the state before the step the same step fails, not the one after it.
+  options.checkpoint.resume = folder / "failed-3.h5";
+  holds(run(), "step 4 (epoch 1): loss is nan; first in the data of 'input', sample 1 of the batch");
+  options.checkpoint.resume = "auto";
+  // The same command fails in the same way, too.
   holds(run(), "step 4 (epoch 1): loss is nan; first in the data of 'input', sample 1 of the batch");
 }
 
