@@ -68,7 +68,7 @@ Saver::Saver(const CheckpointOptions& options, CheckpointLayout layout, std::uin
     if (name.find(".h5.tmp.") != std::string::npos) remove_file(options_.directory + "/" + name);
   const std::uint64_t wanted = state_bytes * static_cast<std::uint64_t>(options_.keep + 2);
   if (const std::uint64_t free = free_bytes(options_.directory); free != 0 && free < wanted)
-    warn(cat(options_.directory, ": has ", bytes_text(free), " free; ", options_.keep, " checkpoints of ",
+    warn(cat(options_.directory, ": has ", bytes_text(free), " free; ", counted(options_.keep, "checkpoint"), " of ",
              bytes_text(state_bytes), ", the best one and the one being written may need ", bytes_text(wanted)));
   thread_ = std::thread([this] { work(); });
 }
