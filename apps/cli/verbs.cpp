@@ -94,8 +94,10 @@ int Train::run(std::ostream& out) const {
   const History history = fit_model(*file.model, file.rows("train"), options, lock.get());
   file.model->save_weights(file.weights_file());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  note(cat("trained ", counted(static_cast<std::int64_t>(history.epoch.size() - before), "epoch"), " in ",
-           duration_text(seconds), "; weights in ", file.weights_file()));
+  const auto trained = static_cast<std::int64_t>(history.epoch.size() - before);
+  note(cat(trained ? cat("trained ", counted(trained, "epoch"), " in ", duration_text(seconds), "; weights in ")
+                   : std::string("weights in "),
+           file.weights_file()));
   if (file.data.test) measure(file, "test", out);
   return 0;
 }

@@ -47,7 +47,7 @@ void locate_files(RunFile& file, const std::string& which, const Dataset& datase
   const bool here = std::filesystem::exists(folder / idx->images);
   if (file.path.empty() || (!std::filesystem::exists(beside / idx->images) && !here)) return;
   const auto found = std::filesystem::exists(beside / idx->images) ? beside : folder;
-  idx->directory = std::filesystem::absolute(found).lexically_normal().string();
+  idx->directory = (std::filesystem::current_path() / found).lexically_normal().string();
   Config* at = &file.config;
   for (const std::string& word : {std::string("data"), which, std::string("IDX")})
     if (!(at = const_cast<Config*>(at->find(word)))) return;

@@ -170,6 +170,7 @@ TEST_CASE("a run goes on by itself, begins anew with --fresh, and inspect says w
   const Ran again = run(folder, "train run.yaml");
   CHECK(again.code == 0);
   CHECK(again.err.find("finished already: 3 of 3 epochs in runs/tiny/checkpoint-18.h5") != std::string::npos);
+  CHECK(again.err.ends_with("\nweights in runs/tiny/model.weights.h5\n"));
   const Ran changed = run(folder, "train run.yaml --set compile.optimizer.Adam.learning_rate=0.5");
   CHECK(changed.code == 1);
   CHECK(changed.err.find(

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/file.h"
+#include "model/changes.h"
 #include "model/checkpoint.h"
 #include "model/saver.h"
 #include "strata/strata.h"
@@ -174,6 +175,13 @@ TEST_CASE("changes of what declares the run are listed, and refused where they c
   Model model = small(0.5);
   (void)model.fit(x, y, options);
   CHECK(model.weight("optimizer/learning_rate").to_doubles()[0] == doctest::Approx(0.5));
+}
+
+TEST_CASE("data that lies elsewhere is the same data") {
+  auto at = [](const char* folder) { return parse_flow(cat("{data: {train: {IDX: {directory: ", folder, "}}}}")); };
+  const Changes changes = changes_between(at("/a"), at("/b"), {});
+  CHECK(changes.refused.empty());
+  CHECK(changes.accepted == Names{"data.train.IDX.directory: /a -> /b"});
 }
 
 TEST_CASE("other data is refused by its rows") {
